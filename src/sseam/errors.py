@@ -10,6 +10,7 @@
     │   ├── InvalidToolCall      a call's arguments cannot be used
     │   ├── StreamSequenceError  a neutral event out of order
     │   └── OutputProtocolViolation   a tool call written as text
+    ├── RequestError             a request that the service would refuse; nothing was sent
     ├── ApiError                 the service said no
     └── TransportError           connection and time limits
 
@@ -34,6 +35,7 @@ __all__ = [
     "InvalidToolCall",
     "OutputProtocolViolation",
     "ProtocolError",
+    "RequestError",
     "SseamError",
     "StopReasonError",
     "StreamSequenceError",
@@ -238,6 +240,12 @@ class OutputProtocolViolation(ProtocolError):
         super().__init__(detail, **common)
         self.format = format
         self.tool = tool
+
+
+class RequestError(SseamError):
+    """What was asked for cannot be sent: the service would refuse it, or a key is missing."""
+
+    kind = "request error"
 
 
 class ApiError(SseamError):

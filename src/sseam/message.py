@@ -170,8 +170,8 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A model's answer, or what there is of it.
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="assistant"):
+    """A model's answer, or what there is of it. Its role tells it from the other messages of a history.
 
     Attributes:
         id: the provider's id, "" where it gives none.
