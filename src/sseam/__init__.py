@@ -1,1 +1,142 @@
-"""Streaming wire protocols of language-model APIs, read without a vendor's SDK."""
+"""Streaming wire protocols of language-model APIs, read without a vendor's SDK.
+
+Nothing half-finished is ever handed out as complete.
+"""
+
+from . import events, protocols, sequence, sse
+from .channel import EventStream
+from .detect import detect
+from .dialect import Dialect
+from .errors import (
+    ApiError,
+    FramingError,
+    InvalidToolCall,
+    OutputProtocolViolation,
+    ProtocolError,
+    SseamError,
+    StopReasonError,
+    StreamAborted,
+    StreamSequenceError,
+    TransportError,
+    TruncatedStream,
+    Where,
+)
+from .events import (
+    Done,
+    Event,
+    Failed,
+    Opaque,
+    RefusalDelta,
+    RefusalEnd,
+    RefusalStart,
+    ServerTool,
+    Start,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+    ToolCallWithheld,
+    UsageUpdate,
+)
+from .message import (
+    Block,
+    Deviation,
+    Message,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    RefusalBlock,
+    ServerToolBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    Usage,
+    WithheldCall,
+)
+from .model import ModelDone, ModelEvent, ModelText, ModelToolCall, model_events
+from .parser import Parser, parse, parse_response
+from .sse import Frame, Framer, Limits, Tail
+from .stream import AsyncStream, Stream, aiter_events, iter_events
+
+__version__ = "0.1.0"
+
+__all__ = [
+    # the core, by hand
+    "Parser",
+    "parse",
+    "parse_response",
+    "detect",
+    # the core, over a source of bytes
+    "iter_events",
+    "aiter_events",
+    "Stream",
+    "AsyncStream",
+    "EventStream",
+    "model_events",
+    # what comes out
+    "Message",
+    "Block",
+    "TextBlock",
+    "ThinkingBlock",
+    "RedactedThinkingBlock",
+    "RefusalBlock",
+    "ToolCall",
+    "ServerToolBlock",
+    "OpaqueBlock",
+    "WithheldCall",
+    "Usage",
+    "Deviation",
+    # fine events
+    "Event",
+    "Start",
+    "TextStart",
+    "TextDelta",
+    "TextEnd",
+    "ThinkingStart",
+    "ThinkingDelta",
+    "ThinkingEnd",
+    "RefusalStart",
+    "RefusalDelta",
+    "RefusalEnd",
+    "ToolCallStart",
+    "ToolCallDelta",
+    "ToolCallEnd",
+    "ToolCallWithheld",
+    "ServerTool",
+    "Opaque",
+    "UsageUpdate",
+    "Done",
+    "Failed",
+    # atomic events
+    "ModelEvent",
+    "ModelText",
+    "ModelToolCall",
+    "ModelDone",
+    # what goes wrong
+    "SseamError",
+    "ProtocolError",
+    "FramingError",
+    "TruncatedStream",
+    "StopReasonError",
+    "InvalidToolCall",
+    "StreamSequenceError",
+    "OutputProtocolViolation",
+    "ApiError",
+    "TransportError",
+    "StreamAborted",
+    "Where",
+    # the parts
+    "Dialect",
+    "Frame",
+    "Framer",
+    "Limits",
+    "Tail",
+    "events",
+    "protocols",
+    "sequence",
+    "sse",
+]

@@ -12,7 +12,8 @@
     │   └── OutputProtocolViolation   a tool call written as text
     ├── RequestError             a request that the service would refuse; nothing was sent
     ├── ApiError                 the service said no
-    └── TransportError           connection and time limits
+    ├── TransportError           connection and time limits
+    └── StreamAborted            the reader gave up
 
 An error is made where the rule is broken, which knows the block; the parser adds the frame and
 the byte, which only it knows. The text is put together from the fields when it is asked for, so
@@ -38,6 +39,7 @@ __all__ = [
     "RequestError",
     "SseamError",
     "StopReasonError",
+    "StreamAborted",
     "StreamSequenceError",
     "TransportError",
     "TruncatedStream",
@@ -310,3 +312,9 @@ class TransportError(SseamError):
         self.timeout = timeout
         self.retryable = retryable
         self.delivered = delivered
+
+
+class StreamAborted(SseamError):
+    """The stream was given up by its reader: `abort`, `close`, or a cancelled task."""
+
+    kind = "stream"

@@ -1,0 +1,94 @@
+"""Persistent collections: changing one gives another and leaves the first as it was.
+
+A reducer's state holds every block of a message and touches one at a time. A tuple or dict would be
+copied whole at each touch, which is quadratic in the number of blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar, cast
+
+__all__ = ["Index", "Vector"]
+
+T = TypeVar("T")
+K = TypeVar("K")
+
+_PAGE = 32
+
+
+class Vector(Generic[T]):
+    """An immutable sequence. `append` and `replace` copy one page and the table of pages."""
+
+    __slots__ = ("_length", "_pages")
+
+    def __init__(self, pages: tuple[tuple[T, ...], ...] = (), length: int = 0) -> None:
+        self._pages = pages
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, index: int) -> T:
+        return self._pages[index // _PAGE][index % _PAGE]
+
+    def __iter__(self) -> Iterator[T]:
+        for page in self._pages:
+            yield from page
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Vector) and self._pages == cast("Vector[T]", other)._pages
+
+    def __hash__(self) -> int:
+        return hash(self._pages)
+
+    def append(self, item: T) -> Vector[T]:
+        """This sequence with `item` behind it."""
+        if self._length % _PAGE:
+            pages = (*self._pages[:-1], (*self._pages[-1], item))
+        else:
+            pages = (*self._pages, (item,))
+        return Vector(pages, self._length + 1)
+
+    def replace(self, index: int, item: T) -> Vector[T]:
+        """This sequence with `item` at `index`."""
+        at, slot = divmod(index, _PAGE)
+        page = self._pages[at]
+        pages = (*self._pages[:at], (*page[:slot], item, *page[slot + 1 :]), *self._pages[at + 1 :])
+        return Vector(pages, self._length)
+
+
+class Index(Generic[K]):
+    """An immutable map from keys to numbers that grow from entry to entry.
+
+    Successive maps share one dict; an entry belongs to a map only if its number is below the map's
+    bound, so that adding is O(1) and changes no earlier map.
+    """
+
+    __slots__ = ("_bound", "_numbers")
+
+    def __init__(self, numbers: dict[K, int] | None = None, bound: int = 0) -> None:
+        self._numbers = numbers if numbers is not None else {}
+        self._bound = bound
+
+    def _own(self) -> dict[K, int]:
+        return {key: number for key, number in self._numbers.items() if number < self._bound}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Index) and self._own() == cast("Index[K]", other)._own()
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._own()))
+
+    def get(self, key: K) -> int | None:
+        """The number of `key`, or None."""
+        number = self._numbers.get(key)
+        return number if number is not None and number < self._bound else None
+
+    def add(self, key: K, number: int) -> Index[K]:
+        """This map with `key`, which it does not hold, and a `number` above all others."""
+        numbers = self._numbers
+        if numbers and next(reversed(numbers.values())) >= self._bound:  # another map went on from here
+            numbers = self._own()
+        numbers[key] = number
+        return Index(numbers, number + 1)

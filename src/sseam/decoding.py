@@ -1,0 +1,67 @@
+"""From a frame's bytes to JSON, for every protocol: what may be wrong with them and how it is told.
+
+The wire modules decode with one `msgspec` decoder and come here only when that fails.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+import msgspec
+
+from .errors import ProtocolError, excerpt
+
+__all__ = ["convert", "loads", "require_utf8"]
+
+T = TypeVar("T")
+
+
+def require_utf8(data: bytes) -> None:
+    """Raise `ProtocolError` for ill-formed UTF-8.
+
+    `msgspec` checks the strings that it decodes; damage in a field that no struct has would pass.
+    """
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise ProtocolError(
+            "data is not UTF-8",
+            hint=f"{error.reason} at byte {error.start} of the data: {excerpt(data)}",
+        ) from None
+
+
+def loads(data: bytes) -> Any:
+    """The JSON value in `data`. Raises `ProtocolError` for anything that is none."""
+    require_utf8(data)
+    try:
+        # Not msgspec: it calls a string that ends in half a surrogate pair truncated.
+        value = json.loads(data, parse_constant=_constant)
+    except RecursionError:
+        raise ProtocolError("data is JSON nested too deeply", hint=excerpt(data)) from None
+    except ValueError as error:
+        raise ProtocolError("data is not JSON", hint=f"{error}: {excerpt(data)}") from None
+    if b"\\u" in data:
+        _require_whole_characters(value, data)
+    return value
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _require_whole_characters(value: Any, data: bytes) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ProtocolError(
+            "data escapes half of a surrogate pair, which no UTF-8 text can hold", hint=excerpt(data)
+        ) from None
+
+
+def convert(value: Any, type: type[T], what: str) -> T:
+    """`value` as `type`. Raises `ProtocolError` that says what `what` should have been."""
+    try:
+        return msgspec.convert(value, type)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(f"{what} has the wrong shape: {error}") from None

@@ -1,0 +1,79 @@
+"""Atomic events for a loop: each can be acted on by itself the moment it arrives."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from typing import TypeAlias, overload
+
+import msgspec
+
+from . import release
+from .events import Done, Event, Failed, TextDelta
+from .message import Message, ToolCall
+
+__all__ = ["ModelDone", "ModelEvent", "ModelText", "ModelToolCall", "model_events"]
+
+
+class _ModelEvent(msgspec.Struct, frozen=True, gc=False, tag_field="type"):
+    pass
+
+
+class ModelText(_ModelEvent, frozen=True, gc=False, tag="text"):
+    """More visible text."""
+
+    text: str
+
+
+class ModelToolCall(_ModelEvent, frozen=True, gc=False, tag="tool_call"):
+    """One whole, released tool call: it may be run."""
+
+    call: ToolCall
+
+
+class ModelDone(_ModelEvent, frozen=True, gc=False, tag="done"):
+    """The protocol was wrapped up. That the answer is good, `reason` must say."""
+
+    reason: str
+    message: Message
+
+
+ModelEvent: TypeAlias = ModelText | ModelToolCall | ModelDone
+
+
+def _step(pending: release.Pending, event: Event) -> tuple[release.Pending, list[ModelEvent]]:
+    if isinstance(event, TextDelta):
+        return pending, [ModelText(event.text)]
+    if isinstance(event, Failed):
+        raise event.error
+    pending, calls = release.step(pending, event)
+    atomic: list[ModelEvent] = [ModelToolCall(call) for call in calls]
+    if isinstance(event, Done):
+        atomic.append(ModelDone(event.reason, event.message))
+    return pending, atomic
+
+
+@overload
+def model_events(stream: AsyncIterable[Event]) -> AsyncIterator[ModelEvent]: ...
+@overload
+def model_events(stream: Iterable[Event]) -> Iterator[ModelEvent]: ...
+def model_events(stream: Iterable[Event] | AsyncIterable[Event]) -> Iterator[ModelEvent] | AsyncIterator[ModelEvent]:
+    """The atomic events of a `Stream`, an `AsyncStream`, or anything that gives fine events.
+
+    A fault raises, after every event before it was given.
+    """
+    return _async(stream) if isinstance(stream, AsyncIterable) else _sync(stream)
+
+
+def _sync(stream: Iterable[Event]) -> Iterator[ModelEvent]:
+    pending = release.Pending()
+    for event in stream:
+        pending, atomic = _step(pending, event)
+        yield from atomic
+
+
+async def _async(stream: AsyncIterable[Event]) -> AsyncIterator[ModelEvent]:
+    pending = release.Pending()
+    async for event in stream:
+        pending, atomic = _step(pending, event)
+        for one in atomic:
+            yield one

@@ -1,0 +1,131 @@
+"""Models by provider, and the keys they are reached with.
+
+::
+
+    model = sseam.models.anthropic("claude-opus-5")
+    model = sseam.models.compatible("qwen3", base_url="http://localhost:11434/v1")
+
+A model is data and holds no key, only the names of the environment variables that hold one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from .context import KeySource, Model
+from .errors import RequestError
+from .families import anthropic_family
+from .protocols.openai_chat.request_dialects import DIALECTS, detect
+
+__all__ = [
+    "anthropic",
+    "compatible",
+    "credential",
+    "gemini",
+    "gemini_interactions",
+    "openai",
+    "openai_responses",
+]
+
+_ANTHROPIC_KEYS = (KeySource("ANTHROPIC_API_KEY", "x-api-key"), KeySource("ANTHROPIC_AUTH_TOKEN"))
+_GEMINI_KEYS = (KeySource("GEMINI_API_KEY", "x-goog-api-key"), KeySource("GOOGLE_API_KEY", "x-goog-api-key"))
+_GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
+_OPENAI_URL = "https://api.openai.com/v1"
+
+
+def anthropic(id: str, **fields: Any) -> Model:
+    """A model of Anthropic's Messages API. `fields` set or replace those of `Model`."""
+    limit = anthropic_family(id).max_tokens
+    return _model(
+        fields,
+        id=id,
+        protocol="anthropic-messages",
+        base_url="https://api.anthropic.com",
+        max_output_tokens=limit,
+        keys=_ANTHROPIC_KEYS,
+    )
+
+
+def openai(id: str, **fields: Any) -> Model:
+    """A model of OpenAI's Chat Completions. `fields` set or replace those of `Model`."""
+    return _model(
+        fields,
+        id=id,
+        protocol="openai-chat",
+        base_url=_OPENAI_URL,
+        dialect="openai",
+        keys=DIALECTS["openai"].keys,
+    )
+
+
+def openai_responses(id: str, **fields: Any) -> Model:
+    """A model of OpenAI's Responses API. `fields` set or replace those of `Model`."""
+    keys = DIALECTS["openai"].keys
+    return _model(fields, id=id, protocol="openai-responses", base_url=_OPENAI_URL, keys=keys)
+
+
+def gemini(id: str, **fields: Any) -> Model:
+    """A model of Google's generateContent. `fields` set or replace those of `Model`."""
+    return _model(fields, id=id, protocol="gemini-generate", base_url=_GEMINI_URL, keys=_GEMINI_KEYS)
+
+
+def gemini_interactions(id: str, **fields: Any) -> Model:
+    """A model of Google's Interactions API. `fields` set or replace those of `Model`."""
+    return _model(fields, id=id, protocol="gemini-interactions", base_url=_GEMINI_URL, keys=_GEMINI_KEYS)
+
+
+def compatible(id: str, *, base_url: str, key_variable: str | None = None, **fields: Any) -> Model:
+    """A model behind another server of one of the protocols, Chat Completions unless `protocol` says otherwise.
+
+    The dialect is found by the base URL where `dialect` does not name it. A server that is not known gets no key, since
+    a key is for the service it was made for: `key_variable` names the environment variable that holds its own.
+    """
+    protocol = fields.get("protocol", "openai-chat")
+    dialect = fields.get("dialect") or (detect(base_url) if protocol == "openai-chat" else None)
+    known = DIALECTS.get(dialect or "")
+    keys = (KeySource(key_variable),) if key_variable else known.keys if known else ()
+    return _model(
+        fields,
+        id=id,
+        protocol=protocol,
+        base_url=base_url.rstrip("/"),
+        dialect=dialect,
+        keys=keys,
+        key_optional=known.key_optional if known and not key_variable else False,
+    )
+
+
+def _model(fields: dict[str, Any], **defaults: Any) -> Model:
+    return Model(**{**defaults, **fields})
+
+
+def credential(model: Model, key: str | None = None, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The header that carries the model's key, for one request; empty where none is needed.
+
+    `key` is the caller's own; without it the model's environment variables are looked at now.
+
+    Raises RequestError where a key is needed and none is set, or where it cannot stand in a header. The text
+    names the variable and never the key.
+    """
+    source, found = _find(model, key, os.environ if environ is None else environ)
+    if source is None:
+        if model.keys and not model.key_optional:
+            variables = " or ".join(source.variable for source in model.keys)
+            raise RequestError(f"no key for {model.id!r}: the environment variable {variables} is not set")
+        return {}
+    # An HTTP library would quote a value that it refuses.
+    found = found.strip()
+    if not found.isascii() or not found.isprintable() or not found:
+        raise RequestError(f"the key for {model.id!r} holds characters that a header cannot carry")
+    return {source.header: f"Bearer {found}" if source.header == "authorization" else found}
+
+
+def _find(model: Model, key: str | None, environ: Mapping[str, str]) -> tuple[KeySource | None, str]:
+    if key is not None:
+        return (model.keys[0] if model.keys else KeySource("")), key
+    for source in model.keys:
+        if environ.get(source.variable, "").strip():
+            return source, environ[source.variable]
+    return None, ""

@@ -1,0 +1,256 @@
+"""Bytes to neutral events, fed by hand: the sans-I/O core in one object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from typing import Any, TypedDict, Unpack
+
+from . import fold
+from .decoding import loads
+from .dialect import Dialect
+from .errors import FramingError, ProtocolError, SseamError, TruncatedStream, excerpt
+from .events import Done, Event, Failed
+from .message import Message
+from .protocols import load
+from .sse import Frame, Framer, Limits, Tail
+
+__all__ = ["Parser", "ParserOptions", "parse", "parse_response"]
+
+
+class ParserOptions(TypedDict, total=False):
+    """The keyword arguments of `Parser`, which everything that makes one takes too."""
+
+    dialect: str | Dialect | None
+    strict: bool
+    tools: Iterable[object]
+    accept: Collection[str]
+    limits: Limits
+
+
+class Parser:
+    """Reads one response.
+
+    Args:
+        protocol: "anthropic-messages", "openai-chat", "openai-responses", "gemini-generate" or
+            "gemini-interactions".
+        dialect: what the server is known to do otherwise: a name from the protocol's `DIALECTS`, or
+            a `Dialect`.
+        strict: refuse soft deviations that the dialect does not list.
+        tools: the tools that the request declared: `Tool` objects, dicts in any provider's form, or
+            names. With none nothing is checked against them.
+        accept: neutral stop reasons to take as an end besides "end_turn" and "tool_use".
+        limits: for the framer.
+
+    Raises:
+        TypeError, ValueError: an argument that is none of these.
+    """
+
+    def __init__(
+        self,
+        protocol: str,
+        *,
+        dialect: str | Dialect | None = None,
+        strict: bool = False,
+        tools: Iterable[object] = (),
+        accept: Collection[str] = (),
+        limits: Limits = Limits(),
+    ) -> None:
+        self._protocol = load(protocol)
+        self._decode = self._protocol.decode
+        self._reduce = self._protocol.reduce
+        self._framer = Framer(limits)
+        self._state = self._protocol.initial(dialect=dialect, strict=strict, tools=tools, accept=accept)
+        self._result: Done | Failed | None = None
+        self._frames = 0
+        self._size = 0
+
+    @property
+    def done(self) -> bool:
+        """Whether the terminal event was given: no more bytes are needed, and more are not read."""
+        return self._result is not None
+
+    @property
+    def partial(self) -> Message:
+        """The message so far: text as far as it came, released calls, everything else withheld."""
+        return fold.partial(self._state)
+
+    def feed(self, chunk: bytes) -> list[Event]:
+        """The events that `chunk` completes. Never raises for what the stream holds: a fault is a
+        last `Failed`."""
+        if self._result is not None:
+            return []
+        self._size += len(chunk)
+        try:
+            frames = self._framer.feed(chunk)
+        except FramingError as error:
+            events = self._run(error.frames)
+            return events if self._result is not None else events + self._fail(error)
+        return self._run(frames)
+
+    def feed_frame(self, frame: Frame) -> list[Event]:
+        """The events of one frame that was framed elsewhere. Not to be mixed with `feed`."""
+        return self._run([frame]) if self._result is None else []
+
+    def close(self) -> Message:
+        """The message, once the input is over. Raises the error that `Failed` carried."""
+        if self._result is None:
+            self.finish()
+        return self.result()
+
+    def finish(self, *, recording: bool = False) -> list[Event]:
+        """The input is over: the terminal event, if there was none.
+
+        Args:
+            recording: the input is a whole recording. A last frame that lacks only its blank line is
+                used, as the deviation "unterminated_tail".
+        """
+        if self._result is not None:
+            return []
+        tail = self._framer.close()
+        events: list[Event] = []
+        if recording and tail.frame is not None and _is_whole(tail.frame.data):
+            try:
+                self._state = fold.note(self._state, "unterminated_tail")
+            except ProtocolError as error:
+                return self._fail(error.at(frame=tail.frame.number, offset=tail.frame.offset))
+            events += self._run([tail.frame])
+        elif not self._frames and tail.stray.strip():
+            events += self._read_body(tail)
+        if self._result is None:
+            self._state, last = self._protocol.finish(self._state)
+            if isinstance(last[-1], Failed):
+                _add_tail(last[-1].error, tail)
+            events += self._note(last, self._size)
+        return events
+
+    def abort(self, error: SseamError) -> list[Event]:
+        """The input broke off for a reason of its own, `error`: the `Failed` event for it."""
+        return self._fail(error) if self._result is None else []
+
+    def result(self) -> Message:
+        """The message of the terminal event, which must have come. Raises the error of a `Failed`."""
+        match self._result:
+            case Done(_, message):
+                return message
+            case Failed(error):
+                raise error
+            case None:
+                raise RuntimeError("the stream is not over")
+
+    def _run(self, frames: list[Frame]) -> list[Event]:
+        decode, reduce, state = self._decode, self._reduce, self._state
+        events: list[Event] = []
+        for frame in frames:
+            try:
+                wire = decode(frame)
+            except ProtocolError as error:
+                state, caused = fold.fail(state, error)
+            else:
+                state, caused = reduce(state, wire)
+            events += caused
+            if state.head.result is not None:
+                self._close_at(state.head.result, frame)
+                break
+        self._state = state
+        self._frames += len(frames)
+        return events
+
+    def _close_at(self, result: Done | Failed, frame: Frame) -> None:
+        if isinstance(result, Failed):
+            result.error.at(frame=frame.number, offset=frame.offset)
+        self._result = result
+
+    def _fail(self, error: SseamError) -> list[Event]:
+        self._state, events = fold.fail(self._state, error)
+        return self._note(events, None)
+
+    def _note(self, events: tuple[Event, ...], offset: int | None) -> list[Event]:
+        result = self._state.head.result
+        if isinstance(result, Failed):
+            result.error.at(offset=offset)
+        self._result = result
+        return list(events)
+
+    def _read_body(self, tail: Tail) -> list[Event]:
+        """What came was no event stream: a JSON body, which is read as one, or something else."""
+        return self.feed_body(tail.stray)
+
+    def feed_body(self, body: bytes) -> list[Event]:
+        """The events that say the same as a whole non-streaming body."""
+        try:
+            decoded = loads(body)
+        except ProtocolError as error:
+            found = f"The body is {_looks_like(body)}: {excerpt(body[:1024])}"
+            return self._fail(FramingError(f"not an event stream, and {error.detail}", hint=found))
+        return self.feed_response(decoded)
+
+    def feed_response(self, body: Any) -> list[Event]:
+        """The events that say the same as a whole non-streaming body, already decoded from JSON."""
+        events: list[Event] = []
+        try:
+            wires = self._protocol.read_response(body)
+        except ProtocolError as error:
+            return self._fail(error)
+        for wire in wires:
+            self._state, caused = self._reduce(self._state, wire)
+            events += caused
+        return events + self._note((), None)
+
+
+def parse(data: bytes | Iterable[bytes], protocol: str, **options: Unpack[ParserOptions]) -> Message:
+    """The message in a recording: all of its bytes, or its chunks in order.
+
+    A last frame that lacks only its blank line is used, as the deviation "unterminated_tail". Nothing
+    behind the terminal event is read.
+
+    Raises:
+        SseamError: what is wrong with the stream; its `partial` is the message so far.
+    """
+    parser = Parser(protocol, **options)
+    for chunk in [data] if isinstance(data, bytes | bytearray | memoryview) else data:
+        parser.feed(chunk)
+        if parser.done:
+            break
+    parser.finish(recording=True)
+    return parser.result()
+
+
+def parse_response(body: bytes | str | dict[str, Any], protocol: str, **options: Unpack[ParserOptions]) -> Message:
+    """The message in a non-streaming JSON body, checked as a stream is.
+
+    Args:
+        body: the body, or what it decodes to.
+
+    Raises:
+        SseamError: as `parse` does; `ApiError` for an error body.
+    """
+    parser = Parser(protocol, **options)
+    if isinstance(body, bytes | str):
+        parser.feed_body(body.encode() if isinstance(body, str) else body)
+    else:
+        parser.feed_response(body)
+    return parser.close()
+
+
+def _is_whole(data: bytes) -> bool:
+    """Whether data that lacks its blank line cannot be the beginning of something longer."""
+    if data.strip() == b"[DONE]":
+        return True
+    try:
+        return isinstance(json.loads(data), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _looks_like(body: bytes) -> str:
+    start = body.lstrip()[:1].lower()
+    if start in (b"{", b"["):
+        return "broken JSON"
+    return "HTML" if start == b"<" else "text"
+
+
+def _add_tail(error: SseamError, tail: Tail) -> None:
+    if isinstance(error, TruncatedStream) and tail.data:
+        error.tail = tail.data
+        error.hint = f"{error.hint}{'. ' if error.hint else ''}The input ended inside a frame: {excerpt(tail.data)}"

@@ -1,0 +1,546 @@
+"""Anthropic Messages: wire event by wire event to neutral events.
+
+The table says which event is legal in which phase and what it does; everything that is not in it is
+refused by name. Edge cases are decided as in Anthropic's "Streaming Messages", "Stop reasons" and
+"Fine-grained tool streaming" pages (read 2026-11-29).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from ... import events, fold, stop
+from ..._persistent import Index
+from ...dialect import Dialect
+from ...errors import ApiError, ProtocolError, SseamError, TruncatedStream, Where
+from ...fold import Kind
+from ...message import Usage
+from . import wire
+from .dialects import DEVIATIONS, DIALECTS
+
+__all__ = ["NAME", "STOP_REASONS", "TITLE", "State", "finish", "initial", "reduce"]
+
+NAME = "anthropic-messages"
+TITLE = "Anthropic"
+
+STOP_REASONS = {
+    "end_turn": "end_turn",
+    "tool_use": "tool_use",
+    "max_tokens": "max_tokens",
+    "stop_sequence": "stop_sequence",
+    "pause_turn": "pause_turn",
+    "refusal": "refusal",
+    "model_context_window_exceeded": "context_window_exceeded",
+    "compaction": "compaction",
+}
+
+
+class Phase(enum.Enum):
+    """Where in the message the stream is."""
+
+    IDLE = "idle"  # before message_start
+    STREAMING = "streaming"  # blocks come and go
+    STOPPED = "stopped"  # the stop reason came; only more of it and message_stop may follow
+
+
+class Wire(msgspec.Struct, frozen=True):
+    """The reducer's own part of the state.
+
+    Attributes:
+        phase: see there.
+        keys: the wire's index of every block to its neutral index.
+        usage: the provider's counts so far, later fields over earlier ones.
+        start: the message of `message_start`, to know a repetition by.
+    """
+
+    phase: Phase
+    keys: Index[int]
+    usage: dict[str, Any] = {}
+    start: dict[str, Any] = {}
+
+
+State: TypeAlias = fold.State[Wire]
+Step: TypeAlias = fold.Step[Wire]
+
+
+def initial(
+    *,
+    dialect: str | Dialect | None = None,
+    strict: bool = False,
+    tools: Iterable[object] = (),
+    accept: Collection[str] = (),
+) -> State:
+    """The state before the first event. See `sseam.Parser` for the arguments."""
+    settings = fold.settings(
+        NAME, TITLE, DEVIATIONS, DIALECTS, dialect=dialect, strict=strict, tools=tools, accept=accept
+    )
+    return fold.initial(settings, Wire(Phase.IDLE, Index()))
+
+
+# A delta of this wire class belongs to a block whose deltas have this neutral class.
+_NEUTRAL: dict[type[Any], type[Any]] = {
+    wire.TextDelta: events.TextDelta,
+    wire.ThinkingDelta: events.ThinkingDelta,
+    wire.InputJsonDelta: events.ToolCallDelta,
+    wire.SignatureDelta: wire.SignatureDelta,
+    wire.CitationsDelta: wire.CitationsDelta,
+    wire.CompactionDelta: wire.CompactionDelta,
+}
+
+
+def reduce(state: State, event: wire.Event) -> Step:
+    """The next state, and the neutral events that `event` caused.
+
+    A fault gives one last `Failed` event. After the terminal event nothing more comes.
+    """
+    # Nearly every event is a delta for the block touched last, and fits it.
+    if type(event) is wire.ContentBlockDelta:
+        part = state.part
+        delta = event.delta
+        if (
+            part.key == event.index
+            and _NEUTRAL[type(delta)] is part.delta
+            and state.wire.phase is Phase.STREAMING
+            and state.head.result is None
+        ):
+            return fold.append(state, cast("wire.TextDelta", delta).text)
+    if state.head.result is not None:
+        return state, ()
+    try:
+        return _step(state, event)
+    except SseamError as error:
+        return fold.fail(state, error)
+
+
+def _step(state: State, event: wire.Event) -> Step:
+    arm = _TABLE[state.wire.phase].get(type(event))
+    if arm is None:
+        raise _refusal(state, event)
+    if state.head.fault is not None and type(event) not in _PASSING:
+        _judge(state, event)
+    return arm(state, event)
+
+
+def finish(state: State) -> Step:
+    """The input ended. Without a terminal event before, that is a fault."""
+    if state.head.result is not None:
+        return state, ()
+    try:
+        if state.wire.phase is Phase.STOPPED and not state.head.open:
+            missing = "stop_missing" in state.head.settings.dialect.codes
+            if missing:
+                return _on_message_stop(fold.note(state, "stop_missing"), wire.MessageStop())
+        _judge(state, None)
+        raise _truncated(state)
+    except SseamError as error:
+        return fold.fail(state, error)
+
+
+def _truncated(state: State) -> TruncatedStream:
+    if state.wire.phase is Phase.IDLE:
+        return TruncatedStream("empty event stream", hint="Expected message_start")
+    return fold.truncated(state, "message_stop")
+
+
+# ---- the message
+
+
+def _on_message_start(state: State, event: wire.MessageStart) -> Step:
+    body = wire.read_message(event.message)
+    own = Wire(Phase.STREAMING, state.wire.keys, start=event.message)
+    raw = {key: value for key, value in event.message.items() if key not in _MODELLED}
+    state, caused = fold.begin(fold.set_wire(state, own), id=body.id or "", model=body.model or "", raw=raw)
+    if body.usage is not None:
+        state, more = _overlay_usage(state, body.usage)
+        caused += more
+    for index, block in enumerate(body.content or ()):  # a resumed programmatic call comes whole
+        state, more = _whole_block(state, index, block)
+        caused += more
+    return _set_stop(state, body.stop_reason), caused
+
+
+_MODELLED = frozenset({"id", "type", "role", "model", "content", "stop_reason", "usage"})
+
+
+def _on_repeated_start(state: State, event: wire.MessageStart) -> Step:
+    first = state.wire.start
+    fresh = not state.head.started and state.head.raw_reason is None
+    if event.message == first or (fresh and event.message.get("id") == first.get("id")):
+        return fold.note(state, "start_repeated"), ()
+    raise ProtocolError(
+        f"second message {event.message.get('id')!r} spliced into the stream of {first.get('id')!r}"
+    )
+
+
+def _on_message_delta(state: State, event: wire.MessageDelta) -> Step:
+    delta = event.delta
+    reason = delta.get("stop_reason")
+    if reason is not None and not isinstance(reason, str):
+        raise ProtocolError(f"stop_reason is {reason!r}, expected a string or null")
+    beside = {"context_management": event.context_management, "input_transformations": event.input_transformations}
+    later = {key: value for key, value in (delta | beside).items() if value is not None and key != "stop_reason"}
+    state = fold.set_head(state, raw={**state.head.raw, **later})
+    caused: fold.Events = ()
+    if event.usage is not None:
+        state, caused = _overlay_usage(state, event.usage)
+    return _set_stop(state, reason), caused
+
+
+def _set_stop(state: State, raw: str | None) -> State:
+    if not raw:
+        return state
+    known = state.head.raw_reason
+    if known is not None and known != raw:
+        raise ProtocolError(f"stop_reason {raw!r} contradicts the earlier {known!r}")
+    own = msgspec.structs.replace(state.wire, phase=Phase.STOPPED)
+    reason = STOP_REASONS.get(raw, stop.UNKNOWN)
+    return fold.set_head(fold.set_wire(state, own), reason=reason, raw_reason=raw)
+
+
+def _on_message_stop(state: State, event: wire.MessageStop) -> Step:
+    head = state.head
+    if event.metrics is not None:
+        state = fold.set_head(state, raw={**head.raw, "amazon-bedrock-invocationMetrics": event.metrics})
+    if head.reason is None or head.raw_reason is None:
+        unclosed = fold.truncated(state, "message_stop") if head.open else None
+        raise unclosed or TruncatedStream("message_delta did not provide a stop_reason")
+    reason = head.reason
+    if reason in ("end_turn", "stop_sequence") and fold.whole_calls(state):
+        if "stop_with_calls" in head.settings.dialect.codes:
+            state, reason = fold.note(state, "stop_with_calls"), "tool_use"
+    return fold.finish(state, reason, head.raw_reason)
+
+
+def _on_error(state: State, event: wire.Error) -> Step:
+    raise _api_error(event, delivered=state.head.started > 0)
+
+
+def _on_unknown(state: State, event: wire.Unknown) -> Step:
+    return fold.note(state, "unknown_event"), ()
+
+
+def _on_nothing(state: State, event: wire.Ping) -> Step:
+    return state, ()
+
+
+def _on_empty(state: State, event: wire.Empty) -> Step:
+    return fold.note(state, "empty_frame"), ()
+
+
+def _on_done_marker(state: State, event: wire.DoneMarker) -> Step:
+    # It marks the end of the input and proves nothing.
+    return finish(fold.note(state, "done_marker"))
+
+
+def _on_renamed(state: State, event: wire.Renamed) -> Step:
+    return _step(fold.note(state, event.deviation), event.event)
+
+
+# ---- blocks
+
+
+def _on_block_start(state: State, event: wire.ContentBlockStart) -> Step:
+    index = event.index
+    raw = event.content_block
+    if state.wire.keys.get(index) is not None:
+        kind = raw.get("type", "block")
+        raise ProtocolError(f"duplicate {kind} start for block {index}", where=Where(block=index))
+    if state.head.open:
+        state = fold.note(state, "interleaved_blocks")
+    if index != state.head.started:
+        state = fold.note(state, "index_gap")
+    return _start(state, index, raw)
+
+
+def _start(state: State, index: int, raw: dict[str, Any]) -> Step:
+    own = msgspec.structs.replace(state.wire, keys=state.wire.keys.add(index, state.head.started))
+    state = fold.set_wire(state, own)
+    block = wire.read_block(raw)
+    match block:
+        case wire.TextBlock(text, citations):
+            extra = _extra(raw, "text", "citations")
+            return fold.start(
+                state, Kind.TEXT, key=index, wire="text", text=text or "", citations=citations or (), extra=extra
+            )
+        case wire.ThinkingBlock(thinking, signature):
+            extra = _extra(raw, "thinking", "signature")
+            return fold.start(
+                state,
+                Kind.THINKING,
+                key=index,
+                wire="thinking",
+                text=thinking or "",
+                signature=signature or None,
+                extra=extra,
+            )
+        case wire.RedactedThinkingBlock(data):
+            extra = _extra(raw, "data")
+            return fold.start(state, Kind.REDACTED, key=index, wire="redacted_thinking", data=data, extra=extra)
+        case wire.ToolUseBlock(id, name, given):
+            extra = _extra(raw, "id", "name", "input")
+            return fold.start(
+                state, Kind.TOOL, key=index, wire="tool_use", id=id or "", name=name or "", input=given, extra=extra
+            )
+        case wire.OtherBlock(type):
+            return _start_other(state, index, type, raw)
+
+
+def _start_other(state: State, index: int, type: str, raw: dict[str, Any]) -> Step:
+    if type.endswith(("_tool_use", "_tool_result")) or type in _SERVER_BLOCKS:
+        return fold.start(state, Kind.SERVER, key=index, wire=type, raw=raw)
+    caused: fold.Events = ()
+    if type == "fallback":
+        # Calls of the model that declined cannot be answered any more.
+        state, caused = fold.withhold_unreleased(state)
+        answering = raw.get("to")
+        if isinstance(answering, dict):
+            state = fold.set_head(state, model=cast("dict[str, Any]", answering).get("model") or state.head.model)
+    elif type not in _OPAQUE_BLOCKS:
+        state = fold.note(state, "unknown_block")
+    state, more = fold.start(state, Kind.OPAQUE, key=index, wire=type, raw=raw)
+    return state, (*caused, *more)
+
+
+_SERVER_BLOCKS = frozenset({"mcp_tool_listing", "container_upload"})
+_OPAQUE_BLOCKS = frozenset({"compaction", "fallback"})
+
+
+def _extra(raw: dict[str, Any], *modelled: str) -> dict[str, Any]:
+    return {key: value for key, value in raw.items() if key != "type" and key not in modelled}
+
+
+def _whole_block(state: State, index: int, raw: dict[str, Any]) -> Step:
+    state, caused = _start(state, index, raw)
+    state, more = _end(state)
+    return state, (*caused, *more)
+
+
+def _on_block_delta(state: State, event: wire.ContentBlockDelta) -> Step:
+    delta = event.delta
+    state = _opened(state, event.index, delta)
+    part = state.part
+    match delta:
+        case wire.TextDelta(text) | wire.ThinkingDelta(text) | wire.InputJsonDelta(text) if (
+            _NEUTRAL[type(delta)] is part.delta
+        ):
+            return fold.append(state, text)
+        case wire.InputJsonDelta(text) if part.kind is Kind.SERVER:
+            return fold.grow(state, text), ()
+        case wire.SignatureDelta(signature) if part.kind is Kind.THINKING:
+            return _sign(state, signature), ()
+        case wire.CitationsDelta(citation) if part.kind is Kind.TEXT:
+            return fold.update(state, citations=(*part.fields["citations"], citation)), ()
+        case wire.CompactionDelta() if part.wire == "compaction":
+            given = {key: value for key, value in msgspec.structs.asdict(delta).items() if value is not None}
+            return fold.update(state, raw={**part.fields["raw"], **given}), ()
+        case _ if part.kind is Kind.OPAQUE and part.wire not in _OPAQUE_BLOCKS:
+            return _keep_delta(state, msgspec.to_builtins(delta)), ()
+        case _:
+            raise _misfit(event.index, part, type(delta).__struct_config__.tag)
+
+
+def _on_unknown_delta(state: State, event: wire.UnknownContentBlockDelta) -> Step:
+    state = _opened(state, event.index, None)
+    part = state.part
+    if part.kind in (Kind.TOOL, Kind.SERVER):  # what it holds may be arguments
+        raise _misfit(event.index, part, event.type)
+    return _keep_delta(fold.note(state, "unknown_delta"), event.raw), ()
+
+
+def _opened(state: State, index: int, delta: wire.Delta | None) -> State:
+    """The state with the open block `index` in focus."""
+    number = state.wire.keys.get(index)
+    where = Where(block=index)
+    if number is not None:
+        state = fold.focus(state, number)
+        if not state.part.ended:
+            return state
+    if isinstance(delta, wire.InputJsonDelta):
+        raise ProtocolError(
+            f"input_json_delta arrived without an open tool_use block at index {index}", where=where
+        )
+    raise ProtocolError(f"delta for {'unopened' if number is None else 'ended'} block {index}", where=where)
+
+
+def _misfit(index: int, part: fold.Part, delta: object) -> ProtocolError:
+    if delta == "input_json_delta":
+        return ProtocolError(
+            f"input_json_delta arrived without an open tool_use block at index {index}",
+            where=Where(block=index),
+            hint=f"Block {index} is {part.wire}",
+        )
+    return ProtocolError(f"{delta} in {part.wire} block {index}", where=Where(block=index))
+
+
+def _sign(state: State, signature: str) -> State:
+    known = state.part.fields["signature"]
+    if known and signature and known != signature:
+        where = Where(block=state.part.key)
+        raise ProtocolError(f"second signature for thinking block {state.part.key}", where=where)
+    return fold.update(state, signature=signature or known)
+
+
+def _keep_delta(state: State, raw: dict[str, Any]) -> State:
+    fields = state.part.fields
+    if state.part.kind is Kind.OPAQUE:
+        return fold.update(state, deltas=(*fields.get("deltas", ()), raw))
+    extra = fields["extra"]
+    return fold.update(state, extra={**extra, "unknown_deltas": [*extra.get("unknown_deltas", ()), raw]})
+
+
+def _on_block_stop(state: State, event: wire.ContentBlockStop) -> Step:
+    index = event.index
+    number = state.wire.keys.get(index)
+    if number is None:
+        raise ProtocolError(f"stop for unopened block {index}", where=Where(block=index))
+    state = fold.focus(state, number)
+    if state.part.ended:
+        raise ProtocolError(f"block {index} stopped twice", where=Where(block=index))
+    return _end(state)
+
+
+def _end(state: State) -> Step:
+    part = state.part
+    if part.kind is Kind.SERVER and part.text.value().strip():
+        arguments = fold.server_input(part)
+        state = fold.update(state, raw={**part.fields["raw"], "input": arguments})
+    elif part.kind is Kind.TOOL and part.fields["input"] and part.text.arrived:
+        if not fold.same_input(part):
+            state = fold.note(state, "input_given_twice")
+    return fold.end(state)
+
+
+# ---- usage
+
+
+def _overlay_usage(state: State, counts: dict[str, Any]) -> Step:
+    """Counts are running totals: a later one replaces an earlier one, null and absent do not."""
+    raw = {**state.wire.usage, **{key: value for key, value in counts.items() if value is not None}}
+    own = msgspec.structs.replace(state.wire, usage=raw)
+    return fold.set_usage(fold.set_wire(state, own), _usage(raw))
+
+
+def _usage(raw: dict[str, Any]) -> Usage:
+    uncached, read, written = (
+        _count(raw, key) for key in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    )
+    given = uncached if uncached is None else uncached + (read or 0) + (written or 0)
+    output = _count(raw, "output_tokens")
+    details = raw.get("output_tokens_details")
+    return Usage(
+        input_tokens=given,
+        output_tokens=output,
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+        reasoning_tokens=_count(cast("dict[str, Any]", details), "thinking_tokens")
+        if isinstance(details, dict)
+        else None,
+        total_tokens=given + output if given is not None and output is not None else None,
+        raw=raw,
+    )
+
+
+def _count(raw: dict[str, Any], key: str) -> int | None:
+    value = raw.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+# ---- faults
+
+
+def _judge(state: State, event: wire.Event | None) -> None:
+    """A call that ended unusable is a fault, unless the very next event says that it was cut."""
+    if isinstance(event, wire.MessageDelta):
+        raw = event.delta.get("stop_reason")
+        if STOP_REASONS.get(raw) in stop.CUT_OFF:
+            return
+    fold.require_valid(state)
+
+
+def _refusal(state: State, event: wire.Event) -> ProtocolError:
+    name = wire.name(event)
+    if state.wire.phase is Phase.IDLE:
+        if isinstance(event, wire.ContentBlockDelta) and isinstance(event.delta, wire.InputJsonDelta):
+            _opened(state, event.index, event.delta)
+        return ProtocolError(f"{name} before message_start")
+    return ProtocolError(
+        f"{name} after stop_reason {state.head.raw_reason!r}", hint="Only message_delta and message_stop may follow"
+    )
+
+
+_STATUS = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "conflict_error": 409,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "internal_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+
+
+def _api_error(event: wire.Error, *, delivered: bool) -> ApiError:
+    error = cast("dict[str, Any]", event.error) if isinstance(event.error, dict) else {"message": event.error}
+    kind = error.get("type")
+    details = error.get("details")
+    code = cast("dict[str, Any]", details).get("error_code") if isinstance(details, dict) else error.get("code")
+    status = _STATUS.get(kind) if isinstance(kind, str) else None
+    return ApiError(
+        str(error.get("message") or "the service reported an error without a message"),
+        type=kind if isinstance(kind, str) else None,
+        code=str(code) if code is not None else None,
+        status=status,
+        request_id=event.request_id,
+        retryable=status is not None and (status in (409, 429) or status >= 500),
+        delivered=delivered,
+        raw=event.error,
+    )
+
+
+# ---- the table
+
+Arm: TypeAlias = Callable[[State, Any], Step]
+
+_ANYWHERE: dict[type[Any], Arm] = {
+    wire.Ping: _on_nothing,
+    wire.Empty: _on_empty,
+    wire.Unknown: _on_unknown,
+    wire.Error: _on_error,
+    wire.DoneMarker: _on_done_marker,
+    wire.Renamed: _on_renamed,
+}
+
+_TABLE: dict[Phase, dict[type[Any], Arm]] = {
+    Phase.IDLE: {
+        **_ANYWHERE,
+        wire.MessageStart: _on_message_start,
+    },
+    Phase.STREAMING: {
+        **_ANYWHERE,
+        wire.MessageStart: _on_repeated_start,
+        wire.ContentBlockStart: _on_block_start,
+        wire.ContentBlockDelta: _on_block_delta,
+        wire.UnknownContentBlockDelta: _on_unknown_delta,
+        wire.ContentBlockStop: _on_block_stop,
+        wire.MessageDelta: _on_message_delta,
+        wire.MessageStop: _on_message_stop,
+    },
+    Phase.STOPPED: {
+        **_ANYWHERE,
+        wire.MessageStart: _on_repeated_start,
+        wire.MessageDelta: _on_message_delta,
+        wire.MessageStop: _on_message_stop,
+    },
+}
+
+# These say nothing about what came before them.
+_PASSING = frozenset({wire.Ping, wire.Empty, wire.Unknown, wire.Renamed})

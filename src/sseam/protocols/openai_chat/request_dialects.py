@@ -1,0 +1,487 @@
+"""What servers of Chat Completions want in a request, one row a server, as data.
+
+Sources: the vendors' API references and SDK types, server sources and the adapters of `vercel/ai`,
+`pydantic/pydantic-ai` and `litellm`, read 2026-11-29. Where a server is not known to take a field
+it is not sent.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from ...context import KeySource
+from ...transform import IdRule
+
+__all__ = ["DIALECTS", "UNKNOWN", "RequestDialect", "Switch", "detect", "request_dialect"]
+
+Switch: TypeAlias = Literal[
+    "none",
+    "effort",  # reasoning_effort
+    "thinking_type",  # thinking: {type: enabled | disabled}, with an effort where the dialect has them
+    "thinking_budget",  # thinking: {type, budget_tokens}
+    "enable_thinking",  # enable_thinking, thinking_budget
+    "reasoning_object",  # reasoning: {effort} or {enabled: false}
+    "reasoning_enabled",  # reasoning: {enabled}
+    "reasoning_split",  # reasoning_split: true
+    "template",  # chat_template_kwargs: {enable_thinking}
+    "template_args",  # chat_template_args: {enable_thinking}
+]
+
+_ANY_CHOICE = ("none", "auto", "required", "named")
+_ANY_FORMAT = ("json_object", "json_schema")
+_LOW_HIGH = ("low", "medium", "high")
+
+
+class RequestDialect(msgspec.Struct, frozen=True, kw_only=True):
+    """What one server wants in a request.
+
+    Attributes:
+        name: as it stands in `Model.dialect`.
+        hosts: what its base URL holds, host and path without the scheme; a leading dot stands for any subdomain.
+        keys, key_optional: see `Model`.
+        path: of the endpoint, behind the base URL.
+        limit: name of the output limit.
+        developer: the system prompt of reasoning models has the role developer.
+        ask_usage: `stream_options.include_usage` is taken and usage may not come without it.
+        strict: takes strict tool schemas.
+        tools: takes tools.
+        choices: what `tool_choice` may say; required: its word for "some call must be made".
+        choice_with_thinking: a tool may be forced while the model thinks.
+        formats: what `response_format` may say; format_with_tools: also in a request with tools.
+        switch: how reasoning is switched; efforts: the efforts that it knows.
+        switch_on: further fields that go with reasoning switched on.
+        replay: field in which an assistant turn's reasoning goes back: a name of plain text, "thinking_parts" for parts
+            of the content, "think_tags" for tags in the content that the model wrote itself; None: it stays out.
+        replay_with_calls: only on turns with calls. replay_blank: also where there is none, as "".
+        ids: the ids of tool calls that it takes.
+        null_content: the content of a turn with calls and no text: null, else "".
+        tool_name: a tool's result also has the tool's name.
+        image_urls: takes images by address.
+        files: takes documents as file parts.
+        parallel: name of the field that allows parallel calls, None where it has none.
+        seed: name of the field of the seed, None where it has none.
+        top_k: takes top_k.
+        stop: takes stop sequences.
+        alternate: user and assistant must alternate.
+        maker: the tables of OpenAI's own models apply, and its fields metadata and prompt_cache_key are known.
+    """
+
+    name: str
+    hosts: tuple[str, ...] = ()
+    keys: tuple[KeySource, ...] = ()
+    key_optional: bool = False
+    path: str = "/chat/completions"
+    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    developer: bool = False
+    ask_usage: bool = True
+    strict: bool = False
+    tools: bool = True
+    choices: tuple[str, ...] = _ANY_CHOICE
+    required: str = "required"
+    choice_with_thinking: bool = True
+    formats: tuple[str, ...] = _ANY_FORMAT
+    format_with_tools: bool = True
+    switch: Switch = "none"
+    efforts: tuple[str, ...] = ()
+    switch_on: dict[str, object] = {}
+    replay: str | None = None
+    replay_with_calls: bool = False
+    replay_blank: bool = False
+    ids: IdRule = IdRule()
+    null_content: bool = True
+    tool_name: bool = False
+    image_urls: bool = True
+    files: bool = False
+    parallel: str | None = "parallel_tool_calls"
+    seed: str | None = "seed"
+    top_k: bool = False
+    stop: bool = True
+    alternate: bool = False
+    maker: bool = False
+
+
+def _keys(*variables: str, header: str = "authorization") -> tuple[KeySource, ...]:
+    return tuple(KeySource(variable, header) for variable in variables)
+
+
+UNKNOWN = RequestDialect(name="", ask_usage=False, parallel=None, replay=None)
+
+_OPENAI = RequestDialect(
+    name="openai",
+    hosts=("api.openai.com",),
+    keys=_keys("OPENAI_API_KEY"),
+    limit="max_completion_tokens",
+    developer=True,
+    strict=True,
+    switch="effort",
+    ids=IdRule(max_length=40),
+    files=True,
+    maker=True,
+)
+
+_LOCAL = RequestDialect(name="", key_optional=True, parallel=None, top_k=True, image_urls=False)
+
+_ROWS: tuple[RequestDialect, ...] = (
+    _OPENAI,
+    msgspec.structs.replace(
+        _OPENAI,
+        name="azure-openai",
+        hosts=(".openai.azure.com",),
+        keys=_keys("AZURE_OPENAI_API_KEY", header="api-key"),
+        files=False,
+    ),
+    RequestDialect(
+        name="azure-foundry",
+        hosts=(".services.ai.azure.com",),
+        keys=_keys("AZURE_AI_API_KEY", header="api-key"),
+        replay="reasoning_content",
+    ),
+    RequestDialect(
+        name="deepseek",
+        hosts=("api.deepseek.com",),
+        keys=_keys("DEEPSEEK_API_KEY"),
+        choice_with_thinking=False,
+        formats=("json_object",),
+        switch="thinking_type",
+        efforts=("low", "high", "max"),
+        replay="reasoning_content",
+        replay_blank=True,
+        parallel=None,
+        seed=None,
+    ),
+    RequestDialect(
+        name="moonshot",
+        hosts=("api.moonshot.ai", "api.moonshot.cn"),
+        keys=_keys("MOONSHOT_API_KEY"),
+        strict=True,
+        switch="thinking_type",
+        switch_on={"keep": "all"},
+        replay="reasoning_content",
+        replay_with_calls=True,
+        image_urls=False,
+        parallel=None,
+    ),
+    RequestDialect(
+        name="alibaba",
+        hosts=("dashscope-intl.aliyuncs.com", "dashscope.aliyuncs.com", "dashscope-us.aliyuncs.com"),
+        keys=_keys("DASHSCOPE_API_KEY"),
+        choices=("none", "auto", "named"),
+        switch="enable_thinking",
+        switch_on={"preserve_thinking": True},
+        replay="reasoning_content",
+        top_k=True,
+    ),
+    RequestDialect(
+        name="zai",
+        hosts=("api.z.ai", "open.bigmodel.cn"),
+        keys=_keys("ZAI_API_KEY"),
+        choices=("auto",),
+        switch="thinking_type",
+        switch_on={"clear_thinking": False},
+        replay="reasoning_content",
+        parallel=None,
+        seed=None,
+    ),
+    RequestDialect(
+        name="minimax",
+        hosts=("api.minimax.io", "api.minimaxi.com"),
+        keys=_keys("MINIMAX_API_KEY"),
+        choices=("none", "auto"),
+        formats=("json_object",),
+        switch="reasoning_split",
+        replay="reasoning_details",
+        parallel=None,
+        seed=None,
+    ),
+    RequestDialect(
+        name="mistral",
+        hosts=("api.mistral.ai",),
+        keys=_keys("MISTRAL_API_KEY"),
+        ask_usage=False,
+        strict=True,
+        required="any",
+        switch="effort",
+        efforts=("none", "high"),
+        replay="thinking_parts",
+        ids=IdRule(alphabet="a-zA-Z0-9", max_length=9, exact=True),
+        null_content=False,
+        tool_name=True,
+        seed="random_seed",
+    ),
+    RequestDialect(
+        name="groq",
+        hosts=("api.groq.com",),
+        keys=_keys("GROQ_API_KEY"),
+        limit="max_completion_tokens",
+        ask_usage=False,
+        format_with_tools=False,
+        switch="effort",
+        efforts=("none", *_LOW_HIGH),
+        replay="reasoning",
+    ),
+    RequestDialect(
+        name="xai",
+        hosts=("api.x.ai",),
+        keys=_keys("XAI_API_KEY"),
+        limit="max_completion_tokens",
+        switch="effort",
+        efforts=_LOW_HIGH,
+    ),
+    RequestDialect(
+        name="cerebras",
+        hosts=("api.cerebras.ai",),
+        keys=_keys("CEREBRAS_API_KEY"),
+        limit="max_completion_tokens",
+        strict=True,
+        switch="effort",
+        efforts=_LOW_HIGH,
+        replay="reasoning",
+    ),
+    RequestDialect(
+        name="fireworks",
+        hosts=("api.fireworks.ai",),
+        keys=_keys("FIREWORKS_API_KEY"),
+        switch="effort",
+        efforts=("none", *_LOW_HIGH),
+        replay="reasoning_content",
+        parallel=None,
+        top_k=True,
+    ),
+    RequestDialect(
+        name="together",
+        hosts=("api.together.xyz", "api.together.ai"),
+        keys=_keys("TOGETHER_API_KEY"),
+        switch="reasoning_enabled",
+        efforts=_LOW_HIGH,
+        top_k=True,
+    ),
+    RequestDialect(
+        name="perplexity",
+        hosts=("api.perplexity.ai",),
+        keys=_keys("PERPLEXITY_API_KEY"),
+        ask_usage=False,
+        tools=False,
+        choices=(),
+        formats=("json_schema",),
+        switch="effort",
+        efforts=_LOW_HIGH,
+        parallel=None,
+        seed=None,
+        stop=False,
+        alternate=True,
+    ),
+    RequestDialect(
+        name="openrouter",
+        hosts=("openrouter.ai",),
+        keys=_keys("OPENROUTER_API_KEY"),
+        limit="max_completion_tokens",
+        strict=True,
+        switch="reasoning_object",
+        efforts=("minimal", *_LOW_HIGH, "xhigh"),
+        replay="reasoning_details",
+        files=True,
+        top_k=True,
+    ),
+    RequestDialect(
+        name="vercel-gateway",
+        hosts=("ai-gateway.vercel.sh",),
+        keys=_keys("AI_GATEWAY_API_KEY"),
+        strict=True,
+        switch="reasoning_object",
+        efforts=("minimal", *_LOW_HIGH, "xhigh"),
+        replay="reasoning_details",
+    ),
+    RequestDialect(name="hf-router", hosts=("router.huggingface.co",), keys=_keys("HF_TOKEN"), parallel=None),
+    RequestDialect(
+        name="gemini-compat",
+        hosts=("generativelanguage.googleapis.com/v1beta/openai",),
+        keys=_keys("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        switch="effort",
+        efforts=("none", "minimal", *_LOW_HIGH),
+        replay="extra_content",
+        image_urls=False,
+        parallel=None,
+        seed=None,
+    ),
+    RequestDialect(
+        name="anthropic-compat",
+        hosts=("api.anthropic.com",),
+        keys=_keys("ANTHROPIC_API_KEY"),
+        formats=(),
+        switch="thinking_budget",
+        seed=None,
+    ),
+    RequestDialect(
+        name="github-copilot",
+        hosts=("api.githubcopilot.com", ".githubcopilot.com"),
+        keys=_keys("COPILOT_API_KEY"),
+        formats=("json_object",),
+        switch="effort",
+        efforts=_LOW_HIGH,
+        replay="reasoning_text",
+    ),
+    RequestDialect(
+        name="nvidia-nim",
+        hosts=("integrate.api.nvidia.com",),
+        keys=_keys("NVIDIA_API_KEY"),
+        switch="template",
+        null_content=False,
+        parallel=None,
+    ),
+    RequestDialect(
+        name="sambanova", hosts=("api.sambanova.ai",), keys=_keys("SAMBANOVA_API_KEY"), parallel=None, seed=None
+    ),
+    RequestDialect(
+        name="cloudflare",
+        hosts=("api.cloudflare.com",),
+        keys=_keys("CLOUDFLARE_API_TOKEN", "CLOUDFLARE_API_KEY"),
+        switch="effort",
+        efforts=_LOW_HIGH,
+        parallel=None,
+    ),
+    RequestDialect(
+        name="snowflake",
+        hosts=(".snowflakecomputing.com",),
+        keys=_keys("SNOWFLAKE_API_KEY"),
+        limit="max_completion_tokens",
+        ask_usage=False,
+        choices=("auto", "named"),
+        formats=("json_schema",),
+        parallel=None,
+        seed=None,
+    ),
+    RequestDialect(
+        name="writer",
+        hosts=("api.writer.com",),
+        keys=_keys("WRITER_API_KEY"),
+        path="/chat",
+        formats=("json_schema",),
+        parallel=None,
+        seed=None,
+    ),
+    msgspec.structs.replace(_LOCAL, name="vllm", replay="reasoning", switch="template", image_urls=True),
+    msgspec.structs.replace(_LOCAL, name="sglang", replay="reasoning_content", switch="template", image_urls=True),
+    msgspec.structs.replace(
+        _LOCAL,
+        name="llama-cpp",
+        choices=("none", "auto", "required"),
+        replay="reasoning_content",
+        switch="template",
+    ),
+    msgspec.structs.replace(
+        _LOCAL,
+        name="ollama",
+        hosts=("ollama.com", ":11434"),
+        keys=_keys("OLLAMA_API_KEY"),
+        choices=(),
+        switch="effort",
+        efforts=("none", "minimal", *_LOW_HIGH, "xhigh", "max"),
+        replay="reasoning",
+        top_k=False,
+    ),
+    msgspec.structs.replace(
+        _LOCAL,
+        name="lmstudio",
+        hosts=(":1234",),
+        choices=("none", "auto", "required"),
+        formats=("json_schema",),
+        switch="effort",
+        efforts=_LOW_HIGH,
+    ),
+    msgspec.structs.replace(_LOCAL, name="tgi", format_with_tools=False, top_k=False),
+    RequestDialect(
+        name="litellm-proxy",
+        keys=_keys("LITELLM_API_KEY"),
+        key_optional=True,
+        switch="effort",
+        efforts=("none", "minimal", *_LOW_HIGH),
+        replay="reasoning_content",
+    ),
+    RequestDialect(
+        name="deepinfra",
+        hosts=("api.deepinfra.com",),
+        keys=_keys("DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"),
+        choices=("none", "auto", "required"),
+        switch="effort",
+        efforts=("none", *_LOW_HIGH),
+        parallel=None,
+        top_k=True,
+    ),
+    RequestDialect(
+        name="baseten",
+        hosts=("inference.baseten.co",),
+        keys=_keys("BASETEN_API_KEY"),
+        switch="template_args",
+        replay="reasoning_content",
+        parallel=None,
+    ),
+    msgspec.structs.replace(_LOCAL, name="localai", ask_usage=False, top_k=False),
+    RequestDialect(
+        name="gpustack",
+        keys=_keys("GPUSTACK_API_KEY"),
+        key_optional=True,
+        choices=("none", "auto"),
+        formats=("json_object",),
+        switch="template",
+        parallel=None,
+    ),
+    RequestDialect(
+        name="hyper",
+        hosts=("hyper.charm.land",),
+        keys=_keys("HYPER_API_KEY"),
+        choices=("none", "auto"),
+        formats=(),
+        parallel=None,
+        seed=None,
+    ),
+    RequestDialect(
+        name="avian",
+        hosts=("api.avian.io",),
+        keys=_keys("AVIAN_API_KEY"),
+        choices=("none", "auto"),
+        formats=(),
+        parallel=None,
+        seed=None,
+    ),
+    RequestDialect(
+        name="volcengine",
+        hosts=("ark.cn-beijing.volces.com",),
+        keys=_keys("ARK_API_KEY"),
+        switch="thinking_type",
+        parallel=None,
+        seed=None,
+    ),
+)
+
+DIALECTS: dict[str, RequestDialect] = {row.name: row for row in _ROWS}
+
+
+def request_dialect(name: str | None, model_id: str = "") -> RequestDialect:
+    """The row of a dialect; that of an unknown server for None or a name without a row.
+
+    A model of its vendor that is switched otherwise than the vendor's others has its own switch in the row.
+    """
+    row = DIALECTS.get(name or "", UNKNOWN)
+    if row.name == "moonshot" and "k3" in model_id.lower():
+        return msgspec.structs.replace(row, switch="effort", efforts=("low", "high", "max"), switch_on={})
+    return row
+
+
+def detect(base_url: str) -> str | None:
+    """The name of the dialect that a base URL belongs to, None for a server that no row knows."""
+    address = base_url.lower().split("://", 1)[-1]
+    host, _, path = address.partition("/")
+    for row in _ROWS:
+        for known in row.hosts:
+            wanted, _, folder = known.partition("/")
+            if _is_host(host, wanted) and path.startswith(folder):
+                return row.name
+    return None
+
+
+def _is_host(host: str, wanted: str) -> bool:
+    if wanted.startswith(":"):
+        return host.endswith(wanted)
+    return host.partition(":")[0] == wanted or (wanted.startswith(".") and host.endswith(wanted))

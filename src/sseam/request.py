@@ -1,0 +1,201 @@
+"""What every protocol's request needs: address, headers, tools, and the caller's own additions.
+
+Pure functions over plain data; the bodies themselves are built in `protocols/<name>/request.py`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, cast
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+
+from .content import Content, DocumentContent, ImageContent, TextContent
+from .context import Context, NamedTool, Options, SystemPart, ToolResultMessage
+from .errors import RequestError
+
+__all__ = [
+    "FunctionTool",
+    "data_url",
+    "join_url",
+    "merge_body",
+    "merge_headers",
+    "parts_of",
+    "read_tools",
+    "result_text",
+    "system_parts",
+    "text_of",
+]
+
+
+def join_url(base_url: str, path: str) -> str:
+    """`base_url` with `path` behind its own path; a query that the base has stays at the end."""
+    base = urlsplit(base_url)
+    return urlunsplit(base._replace(path=base.path.rstrip("/") + path))
+
+
+def merge_headers(own: Mapping[str, str], options: Options) -> dict[str, str]:
+    """The headers in lower case, the caller's over our own."""
+    return {name.lower(): value for name, value in (*own.items(), *options.extra_headers.items())}
+
+
+def merge_body(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The body with the caller's fields: objects merged key by key, everything else replaced.
+
+    Neither argument is changed, nor shared with the result where both had a part in it.
+    """
+    merged = dict(body)
+    for key, value in extra.items():
+        known = merged.get(key)
+        if isinstance(known, dict) and isinstance(value, dict):
+            merged[key] = merge_body(cast("dict[str, Any]", known), cast("dict[str, Any]", value))
+        else:
+            merged[key] = copy.deepcopy(value)
+    return merged
+
+
+# ---- text and attachments
+
+
+def system_parts(context: Context) -> tuple[SystemPart, ...]:
+    """The parts of the system prompt that hold text, may be empty."""
+    parts = (SystemPart(context.system),) if isinstance(context.system, str) else context.system
+    return tuple(part for part in parts if part.text.strip())
+
+
+def parts_of(content: str | tuple[Content, ...]) -> tuple[Content, ...]:
+    """The content as parts."""
+    if isinstance(content, str):
+        return (TextContent(content),) if content else ()
+    return content
+
+
+def text_of(part: Content) -> str | None:
+    """The part as text, None where it is none: plain text, and documents given as text with their title."""
+    match part:
+        case TextContent(text):
+            return text
+        case DocumentContent(text=str(text), title=title):
+            return f"{title}\n\n{text}" if title else text
+        case _:
+            return None
+
+
+def data_url(part: ImageContent | DocumentContent) -> str:
+    """The attachment as an address: its own, or its bytes as a data URL."""
+    return part.url if part.url is not None else f"data:{part.media_type};base64,{part.data}"
+
+
+def result_text(message: ToolResultMessage, omitted: str = "(see the attachment below)") -> str:
+    """A tool's result as one text, for services whose results are text and know no failure.
+
+    Parts that are no text are named by `omitted`; the caller sends them elsewhere.
+    """
+    texts = [text if (text := text_of(part)) is not None else omitted for part in parts_of(message.content)]
+    text = "\n".join(texts)
+    return f"Error: {text}" if message.is_error else text
+
+
+# ---- tools
+
+
+class FunctionTool(msgspec.Struct, frozen=True, kw_only=True):
+    """A client tool as the model sees it, whatever form it came in.
+
+    Attributes:
+        name, description: for the model.
+        schema: JSON Schema of the arguments: the caller's own object, not to be changed.
+        strict: ask for arguments that fit the schema; None: not said.
+        free_text: the tool's input is free text (OpenAI's custom tools), and `schema` stands for it where a
+            service has no such tools.
+        cache: a cache breakpoint behind it.
+    """
+
+    name: str
+    description: str | None
+    schema: dict[str, Any]
+    strict: bool | None = None
+    free_text: bool = False
+    cache: bool = False
+
+
+_NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}}
+# A custom tool's call has its text under this key, see `sseam.message.ToolCall`.
+_FREE_TEXT: dict[str, Any] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+_SCHEMA_KEYS = ("input_schema", "inputSchema", "parameters", "parametersJsonSchema", "parameters_json_schema")
+_DECLARATIONS = ("functionDeclarations", "function_declarations")
+
+
+def read_tools(
+    tools: Iterable[Any], is_native: Callable[[dict[str, Any]], bool]
+) -> list[FunctionTool | dict[str, Any]]:
+    """The tools in order: a dict in the service's own form unchanged, everything else read.
+
+    Raises RequestError for a tool in no known form, for a built-in tool of another provider, and for two tools of
+    one name.
+    """
+    read: list[FunctionTool | dict[str, Any]] = []
+    for number, tool in enumerate(tools):
+        path = f"tools[{number}]"
+        if not isinstance(tool, dict):
+            read.append(_from_object(tool, path))
+            continue
+        entry = cast("dict[str, Any]", tool)
+        declarations = next((entry[key] for key in _DECLARATIONS if key in entry), None)
+        if is_native(entry):
+            read.append(entry)
+        elif declarations is not None:
+            read += (_from_dict(declaration, path) for declaration in declarations)
+        else:
+            read.append(_from_dict(entry, path))
+    _require_distinct(read)
+    return read
+
+
+def _from_object(tool: Any, path: str) -> FunctionTool:
+    if not hasattr(tool, "name") or not hasattr(tool, "schema"):
+        raise RequestError(f"{path}: expected a Tool or a dict, got {type(tool).__name__}")
+    return FunctionTool(
+        name=tool.name,
+        description=getattr(tool, "description", None) or None,
+        schema=tool.schema or _NO_ARGUMENTS,
+        strict=getattr(tool, "strict", None),
+        cache=bool(getattr(tool, "cache", False)),
+    )
+
+
+def _from_dict(entry: dict[str, Any], path: str) -> FunctionTool:
+    inner = next((entry[key] for key in ("function", "custom") if isinstance(entry.get(key), dict)), entry)
+    schema = next((inner[key] for key in _SCHEMA_KEYS if inner.get(key) is not None), None)
+    free_text = schema is None and entry.get("type") == "custom"
+    known = entry.get("type") in (None, "function", "custom")
+    if not isinstance(inner.get("name"), str) or not (schema is not None or known):
+        raise RequestError(f"{path}: a tool that this service does not know: {entry.get('type') or sorted(entry)!r}")
+    return FunctionTool(
+        name=inner["name"],
+        description=inner.get("description"),
+        schema=schema or (_FREE_TEXT if free_text else _NO_ARGUMENTS),
+        strict=inner.get("strict"),
+        free_text=free_text,
+        cache="cache_control" in entry,
+    )
+
+
+def _require_distinct(tools: list[FunctionTool | dict[str, Any]]) -> None:
+    seen: set[str] = set()
+    for tool in tools:
+        if isinstance(tool, FunctionTool):
+            if tool.name in seen:
+                raise RequestError(f"two tools have the name {tool.name!r}")
+            seen.add(tool.name)
+
+
+def require_declared(choice: object, names: Iterable[str]) -> None:
+    """Raises RequestError where the tool that must be called is not among `names`."""
+    declared = sorted(names)
+    if isinstance(choice, NamedTool) and choice.name not in declared:
+        raise RequestError(f"tool_choice names {choice.name!r}, which is not among the tools {declared}")
+    if choice == "required" and not declared:
+        raise RequestError("tool_choice is 'required', but there are no tools")

@@ -1,0 +1,493 @@
+"""History → history that a given service accepts: repair, and hand-over between providers.
+
+A stored conversation may end in the middle of a tool call, hold a turn that failed, or come from
+another provider. Each rule here takes the messages and the target and gives messages; `RULES` is
+their order. All are pure, and what they do to a message does not depend on the messages after it
+but for the results of its calls: a history that grows keeps the bytes it had.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, TypeAlias, TypeGuard
+
+import msgspec
+
+from .content import Content, DocumentContent, ImageContent, TextContent
+from .context import HistoryMessage, Model, ToolResultMessage, UserMessage
+from .errors import RequestError
+from .families import same_model
+from .message import (
+    Block,
+    Message,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    RefusalBlock,
+    ServerToolBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+)
+
+__all__ = [
+    "NOT_RUN",
+    "RULES",
+    "IdRule",
+    "Target",
+    "answer_calls",
+    "cut_at_fallback",
+    "describe_attachments",
+    "drop_blank_text",
+    "drop_empty_messages",
+    "drop_lone_reasoning",
+    "hand_over",
+    "keep_safe_turns",
+    "original_ids",
+    "paired_server_tools",
+    "repair",
+    "translate_ids",
+]
+
+Messages: TypeAlias = tuple[HistoryMessage, ...]
+
+NOT_RUN = "This call was not run, and there is no result."
+
+
+class IdRule(msgspec.Struct, frozen=True, kw_only=True):
+    """Which ids of tool calls a service takes.
+
+    Attributes:
+        alphabet: inside of a regular expression's brackets; "" means any character.
+        max_length: in characters; 0 means any.
+        exact: the length must be `max_length`.
+        unique: an id may be used once in the whole conversation, not only once in a turn.
+    """
+
+    alphabet: str = ""
+    max_length: int = 0
+    exact: bool = False
+    unique: bool = False
+
+    def accepts(self, id: str) -> bool:
+        """Whether the service takes this id."""
+        size = self.max_length or len(id)
+        fits = len(id) == size if self.exact else len(id) <= size
+        return fits and (not self.alphabet or re.fullmatch(f"[{self.alphabet}]+", id) is not None)
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """What a history is brought into shape for.
+
+    Attributes:
+        model: the model that will read it.
+        ids: the ids that its service takes.
+        thinking: what becomes of reasoning. "signed": only the model's own, with its proof, goes back. "plain": the
+            service has a field of plain text for it, so another model's goes back too. "none": it stays out.
+        paired: a reasoning item and the item that it led to are sent together or not at all.
+        blank_text: text of nothing but white space is refused.
+    """
+
+    model: Model
+    ids: IdRule = IdRule()
+    thinking: Literal["signed", "plain", "none"] = "none"
+    paired: bool = False
+    blank_text: bool = False
+
+
+def repair(messages: Iterable[HistoryMessage], target: Target) -> Messages:
+    """The messages with every rule applied, in the order of `RULES`.
+
+    Raises RequestError for ids that cannot be told apart, and where nothing is left to send.
+    """
+    result = tuple(messages)
+    for rule in RULES:
+        result = rule(result, target)
+    if not result:
+        raise RequestError("the conversation holds no message to send")
+    return result
+
+
+# ---- turns that did not end well
+
+
+def keep_safe_turns(messages: Messages, _target: Target) -> Messages:
+    """An aborted or failed turn contributes its text and nothing else; a refused one nothing.
+
+    Its calls go, and `answer_calls` then drops their results with them. Its reasoning goes: a cut
+    block has no proof, or one for more than is there.
+    """
+    return _map_assistant(messages, _safe)
+
+
+def _safe(message: Message) -> Message:
+    if message.stop_reason in ("refusal", "content_filter"):
+        return msgspec.structs.replace(message, content=())
+    if message.complete:
+        return message
+    return _with(message, (TextBlock(text=block.text) for block in message.content if isinstance(block, TextBlock)))
+
+
+# Source: the provider's page on server-side fallback. `connector_text` has no type in the SDKs.
+_BEFORE_FALLBACK = ("connector_text",)
+
+
+def cut_at_fallback(messages: Messages, _target: Target) -> Messages:
+    """Before an Anthropic `fallback` block only what the answering model can read stays.
+
+    Reasoning, client calls and unpaired server calls of the model that declined go.
+    """
+    return _map_assistant(messages, _after_fallback)
+
+
+def _after_fallback(message: Message) -> Message:
+    places = [
+        at for at, block in enumerate(message.content) if isinstance(block, OpaqueBlock) and block.kind == "fallback"
+    ]
+    if not places:
+        return message
+    before, after = message.content[: places[-1]], message.content[places[-1] :]
+    kept = (block for block in paired_server_tools(before) if not _bound_to_declined(block))
+    return _with(message, (*kept, *after))
+
+
+def _bound_to_declined(block: Block) -> bool:
+    return isinstance(block, ThinkingBlock | RedactedThinkingBlock | ToolCall) or (
+        isinstance(block, OpaqueBlock) and block.kind in _BEFORE_FALLBACK
+    )
+
+
+# ---- hand-over to another model
+
+# Fields of `extra` that only the model and account which minted them can read.
+_MINTED = frozenset({"id", "encrypted_content", "extra_content", "reasoning_opaque", "reasoning_details"})
+
+
+def hand_over(messages: Messages, target: Target) -> Messages:
+    """Only what the target can read goes to it.
+
+    A foreign model's reasoning goes out, or as plain text where there is a field for that: never as
+    text of the answer, which the model would imitate. The same for the target's own reasoning
+    without its proof. Proofs, item ids and server-tool blocks of others go out.
+    """
+
+    def own(message: Message) -> Message:
+        native = _is_native(message, target)
+        same_protocol = message.protocol in ("", target.model.protocol)
+        blocks = (
+            _own_block(block, target) if native else _foreign_block(block, target, same_protocol)
+            for block in message.content
+        )
+        return _with(message, (block for block in blocks if block is not None))
+
+    return _map_assistant(messages, own)
+
+
+def _is_native(message: Message, target: Target) -> bool:
+    model = target.model
+    if message.protocol not in ("", model.protocol):
+        return False
+    return not message.model or any(same_model(name, message.model) for name in (model.id, *model.reported_as))
+
+
+def _own_block(block: Block, target: Target) -> Block | None:
+    match block:
+        case ThinkingBlock() if target.thinking == "none" or (target.thinking == "signed" and not _has_proof(block)):
+            return None
+        case OpaqueBlock() if block.deltas:  # parts of it could not be folded in, so it is not what came
+            return None
+        case _:
+            return block
+
+
+def _has_proof(block: ThinkingBlock) -> bool:
+    return bool(block.signature or block.extra.get("encrypted_content"))
+
+
+def _foreign_block(block: Block, target: Target, same_protocol: bool) -> Block | None:
+    match block:
+        case TextBlock():
+            return TextBlock(text=block.text, citations=block.citations if same_protocol else ())
+        case RefusalBlock():
+            return block if same_protocol else TextBlock(text=block.text)
+        case ThinkingBlock():
+            return ThinkingBlock(thinking=block.thinking) if target.thinking == "plain" and block.thinking else None
+        case RedactedThinkingBlock():
+            return None
+        case ToolCall():
+            extra = {key: value for key, value in block.extra.items() if same_protocol and key not in _MINTED}
+            return msgspec.structs.replace(block, signature=None, extra=extra)
+        case ServerToolBlock():
+            return block if same_protocol else None
+        case OpaqueBlock():
+            return block if same_protocol and not block.deltas else None
+
+
+def drop_blank_text(messages: Messages, target: Target) -> Messages:
+    """Empty text goes, and text of white space where the target refuses it.
+
+    Empty text that carries a proof of origin stays: the proof has no other place.
+    """
+
+    def blank(text: str) -> bool:
+        return not (text.strip() if target.blank_text else text)
+
+    def cleaned(message: HistoryMessage) -> HistoryMessage:
+        if isinstance(message, Message):
+            return _with(
+                message, _without(message.content, lambda block: _is_text(block) and blank(block.text), target.paired)
+            )
+        if isinstance(message.content, str):
+            return msgspec.structs.replace(message, content="") if blank(message.content) else message
+        return _with_parts(
+            message, (part for part in message.content if not (isinstance(part, TextContent) and blank(part.text)))
+        )
+
+    return tuple(cleaned(message) for message in messages)
+
+
+def _is_text(block: Block) -> TypeGuard[TextBlock]:
+    return isinstance(block, TextBlock) and not block.signature
+
+
+def _without(content: tuple[Block, ...], drop: Callable[[Block], bool], paired: bool) -> Iterator[Block]:
+    """The blocks without those to `drop`; where reasoning is `paired`, without what led to them too."""
+    reasoning: list[Block] = []
+    for block in content:
+        if paired and isinstance(block, ThinkingBlock | RedactedThinkingBlock):
+            reasoning.append(block)
+            continue
+        if not drop(block):
+            yield from reasoning
+            yield block
+        reasoning = []
+    yield from reasoning
+
+
+def drop_lone_reasoning(messages: Messages, target: Target) -> Messages:
+    """Reasoning at the end of a turn, whose outcome was cut off or dropped, goes where it needs a proof.
+
+    OpenAI Responses refuses a reasoning item without the item it led to, Anthropic a turn that ends in thinking.
+    """
+
+    def ended(message: Message) -> Message:
+        kept = list(message.content)
+        while kept and isinstance(kept[-1], ThinkingBlock | RedactedThinkingBlock):
+            kept.pop()
+        return _with(message, kept)
+
+    return _map_assistant(messages, ended) if target.thinking == "signed" else messages
+
+
+def describe_attachments(messages: Messages, target: Target) -> Messages:
+    """An image or document that the model does not take becomes a text that says what was there."""
+    takes = target.model.input
+
+    def readable(part: Content) -> Content:
+        if isinstance(part, ImageContent) and "image" not in takes:
+            return _placeholder("image", part.media_type, part.data, part.url)
+        if isinstance(part, DocumentContent) and "document" not in takes and part.text is None:
+            return _placeholder("document", part.media_type, part.data, part.url, part.title)
+        return part
+
+    def described(message: HistoryMessage) -> HistoryMessage:
+        if isinstance(message, Message) or isinstance(message.content, str):
+            return message
+        return _with_parts(message, (readable(part) for part in message.content))
+
+    return tuple(described(message) for message in messages)
+
+
+def _placeholder(
+    kind: str, media_type: str, data: str | None, url: str | None, title: str | None = None
+) -> TextContent:
+    size = len(data) * 3 // 4 - data[-2:].count("=") if data is not None else None
+    facts = {"omitted": kind, "title": title, "media_type": media_type or None, "url": url, "bytes": size}
+    known = {name: value for name, value in facts.items() if value is not None}
+    return TextContent(msgspec.json.encode({**known, "reason": f"this model takes no {kind}s"}).decode())
+
+
+# ---- calls and results
+
+
+def answer_calls(messages: Messages, _target: Target) -> Messages:
+    """Every call gets exactly one result, directly behind its turn and in the order of the calls.
+
+    Results are looked for up to the next assistant turn. A call without one gets one that says it
+    was not run; a result without a call is dropped.
+
+    Raises RequestError where two calls of one message, or two results of one call, have the same id.
+    """
+    answered: list[HistoryMessage] = []
+    for turn, others in _turns(messages):
+        results: dict[str, list[ToolResultMessage]] = {}
+        for message in others:
+            if isinstance(message, ToolResultMessage):
+                results.setdefault(message.call_id, []).append(message)
+        for message in turn:
+            answered.append(message)
+            answered += (_result_of(call, results) for call in _distinct_calls(message))
+        called = {call.id for message in turn for call in message.tool_calls}
+        for id, spare in results.items():
+            if id in called and spare:
+                raise RequestError(f"there are two results for the tool call {id!r}")
+        answered += (message for message in others if not isinstance(message, ToolResultMessage))
+    return tuple(answered)
+
+
+def _turns(messages: Messages) -> Iterator[tuple[list[Message], list[HistoryMessage]]]:
+    """Each run of assistant messages with what follows it up to the next run."""
+    turn: list[Message] = []
+    others: list[HistoryMessage] = []
+    for message in messages:
+        if not isinstance(message, Message):
+            others.append(message)
+            continue
+        if others:
+            yield turn, others
+            turn, others = [], []
+        turn.append(message)
+    yield turn, others
+
+
+def _distinct_calls(message: Message) -> tuple[ToolCall, ...]:
+    seen: set[str] = set()
+    for call in message.tool_calls:
+        if call.id in seen:
+            raise RequestError(f"two tool calls of one message have the id {call.id!r}")
+        seen.add(call.id)
+    return message.tool_calls
+
+
+def _result_of(call: ToolCall, results: dict[str, list[ToolResultMessage]]) -> ToolResultMessage:
+    found = results.get(call.id)
+    if not found:
+        return ToolResultMessage(call_id=call.id, name=call.name, content=NOT_RUN, is_error=True)
+    return msgspec.structs.replace(found.pop(0), name=call.name)
+
+
+def translate_ids(messages: Messages, target: Target) -> Messages:
+    """Ids of calls that the target does not take are replaced, one to one, in call and result alike.
+
+    The new id depends on the old one and on how often it was used before, so it stays the same
+    while the history grows. To be applied after `answer_calls`.
+    """
+    names = _wire_ids(messages, target.ids)
+    translated: list[HistoryMessage] = []
+    at = -1
+    for number, message in enumerate(messages):
+        if isinstance(message, Message):
+            at = number
+            translated.append(_with(message, (_renamed(block, names[at]) for block in message.content)))
+        elif isinstance(message, ToolResultMessage):
+            translated.append(msgspec.structs.replace(message, call_id=names[at][message.call_id]))
+        else:
+            translated.append(message)
+    return tuple(translated)
+
+
+def original_ids(messages: Messages, target: Target) -> dict[str, str]:
+    """The way back: every id as it was sent, and the id that it stands for in the history."""
+    prepared = _up_to(translate_ids, tuple(messages), target)
+    return {sent: id for ids in _wire_ids(prepared, target.ids).values() for id, sent in ids.items()}
+
+
+def _wire_ids(messages: Messages, rule: IdRule) -> dict[int, dict[str, str]]:
+    """The translation of the ids of each assistant message, by the message's number."""
+    taken: set[str] = set()
+    names: dict[int, dict[str, str]] = {-1: {}}
+    for number, message in enumerate(messages):
+        if isinstance(message, Message):
+            in_turn: set[str] = set()
+            names[number] = {
+                call.id: _wire_id(call.id, rule, taken if rule.unique else in_turn) for call in message.tool_calls
+            }
+    return names
+
+
+def _wire_id(id: str, rule: IdRule, taken: set[str]) -> str:
+    """`id`, or the first id made from it that is acceptable and free; it is then taken."""
+    candidate, attempt = id, 0
+    while candidate in taken or not rule.accepts(candidate):
+        candidate = _minted(id, attempt, rule)
+        attempt += 1
+    taken.add(candidate)
+    return candidate
+
+
+def _minted(id: str, attempt: int, rule: IdRule) -> str:
+    digest = hashlib.sha256(f"{attempt}:{id}".encode()).hexdigest()
+    if rule.exact:
+        return digest[: rule.max_length]
+    readable = re.sub(f"[^{rule.alphabet}]", "", id) if rule.alphabet else id
+    length = max((rule.max_length or 64) - 13, 0)
+    return f"{readable[:length]}_{digest[:12]}"
+
+
+def _renamed(block: Block, names: dict[str, str]) -> Block:
+    return msgspec.structs.replace(block, id=names[block.id]) if isinstance(block, ToolCall) else block
+
+
+def drop_empty_messages(messages: Messages, _target: Target) -> Messages:
+    """A message with nothing in it goes; a tool's result stays, since its call needs one."""
+    return tuple(message for message in messages if message.content or isinstance(message, ToolResultMessage))
+
+
+Rule: TypeAlias = Callable[[Messages, Target], Messages]
+
+RULES: tuple[Rule, ...] = (
+    keep_safe_turns,
+    cut_at_fallback,
+    hand_over,
+    drop_blank_text,
+    drop_lone_reasoning,
+    describe_attachments,
+    answer_calls,
+    translate_ids,
+    drop_empty_messages,
+)
+
+
+def _up_to(last: Rule, messages: Messages, target: Target) -> Messages:
+    for rule in RULES[: RULES.index(last)]:
+        messages = rule(messages, target)
+    return messages
+
+
+# ---- helpers
+
+
+def paired_server_tools(content: Iterable[Block], open_turn: bool = False) -> tuple[Block, ...]:
+    """The blocks without server-run calls that lack their result, and results that lack their call.
+
+    In an `open_turn` calls without result stay: the provider goes on with them.
+    """
+    blocks = tuple(content)
+    raws = [block.raw for block in blocks if isinstance(block, ServerToolBlock)]
+    calls = {raw.get("id") for raw in raws}
+    results = {raw.get("tool_use_id") for raw in raws}
+
+    def stays(block: Block) -> bool:
+        if not isinstance(block, ServerToolBlock):
+            return True
+        if "tool_use_id" in block.raw:
+            return block.raw["tool_use_id"] in calls
+        return open_turn or not block.kind.endswith("tool_use") or block.raw.get("id") in results
+
+    return tuple(block for block in blocks if stays(block))
+
+
+def _with(message: Message, content: Iterable[Block]) -> Message:
+    """The message with this content; itself where that is what it has."""
+    blocks = tuple(content)
+    return message if blocks == message.content else msgspec.structs.replace(message, content=blocks)
+
+
+def _with_parts(message: UserMessage | ToolResultMessage, content: Iterable[Content]) -> HistoryMessage:
+    parts = tuple(content)
+    return message if parts == message.content else msgspec.structs.replace(message, content=parts)
+
+
+def _map_assistant(messages: Messages, change: Callable[[Message], Message]) -> Messages:
+    return tuple(change(message) if isinstance(message, Message) else message for message in messages)
