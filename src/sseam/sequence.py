@@ -185,8 +185,8 @@ def step(state: State, event: Event) -> State:
                 _check_done(state, event)
             case Failed():
                 _check_failed(state, event)
-            case Start():
-                pass
+            case _:
+                pass  # Start: the table said it all
     except RecursionError:
         raise _refused(state, event, "holds values that are nested too deeply to compare") from None
     return msgspec.structs.replace(state, phase=phase)
