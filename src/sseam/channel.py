@@ -96,10 +96,8 @@ class EventStream:
         with self._lock:
             if self._read_out or self._given_up:
                 raise RuntimeError("the events of this stream were read or given up; await result() for its message")
-            if self._reader is not None and self._reader() is not None:
-                raise RuntimeError("this stream is being read already, and each event is delivered once")
             reader = _Reader(self._next, self._give_up)
-            self._reader = weakref.ref(reader)
+            self._take_place(reader)
             return reader
 
     async def result(self) -> Message:
@@ -110,6 +108,12 @@ class EventStream:
         return self._message
 
     # Called with the lock held.
+
+    def _take_place(self, reader: _Reader) -> None:
+        other = self._reader and self._reader()
+        if other is not None and other is not reader:
+            raise RuntimeError("this stream is being read already, and each event is delivered once")
+        self._reader = weakref.ref(reader)
 
     def _hand_on(self, event: Event) -> None:
         if not self._given_up:
@@ -138,9 +142,10 @@ class EventStream:
 
     # The reader's side.
 
-    async def _next(self) -> Event:
+    async def _next(self, reader: _Reader) -> Event:
         while True:
             with self._lock:
+                self._take_place(reader)
                 if self._waiting:
                     return self._waiting.popleft()
                 if self._given_up:
@@ -149,7 +154,11 @@ class EventStream:
                     self._read_out = True
                     break
                 arrival = self._arrival = self._arrival or Signal()
-            await arrival.wait()
+            try:
+                await arrival.wait()
+            except BaseException:
+                self._reader = None  # the traceback of a cancellation may keep a reader alive that has left
+                raise
         self._raise_failure()
         raise StopAsyncIteration
 
@@ -170,7 +179,7 @@ class _Reader:
 
     __slots__ = ("__weakref__", "_advance", "_give_up")
 
-    def __init__(self, advance: Callable[[], Awaitable[Event]], give_up: Callable[[], None]) -> None:
+    def __init__(self, advance: Callable[[_Reader], Awaitable[Event]], give_up: Callable[[], None]) -> None:
         self._advance = advance
         self._give_up = give_up
 
@@ -178,7 +187,7 @@ class _Reader:
         return self
 
     async def __anext__(self) -> Event:
-        return await self._advance()
+        return await self._advance(self)
 
     async def aclose(self) -> None:
         """Give up the events that were not read yet."""
