@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from . import _types as types
-from .errors import SseamError, excerpt
+from .errors import SseamError
 
 __all__ = ["Problem", "SchemaReader", "ToolArgumentsError", "TypedReader"]
 
@@ -53,23 +53,31 @@ class ToolArgumentsError(SseamError, ValueError):
 
 
 class Field(NamedTuple):
-    """A parameter to read. `adapter` is a pydantic `TypeAdapter`, or None where msgspec reads the type."""
+    """A parameter to read.
+
+    `default` is `msgspec.NODEFAULT` where there is none; `adapter` a pydantic `TypeAdapter`, or None
+    where msgspec reads the type.
+    """
 
     name: str
     type: Any
-    required: bool
+    default: Any
     adapter: Any
+
+    @property
+    def required(self) -> bool:
+        return self.default is msgspec.NODEFAULT
 
 
 class TypedReader:
-    """Reads arguments into the types of a function's parameters. An optional one that is absent stays absent."""
+    """Reads arguments into the types of a function's parameters, in their order, defaults filled in."""
 
     def __init__(self, fields: Sequence[Field]) -> None:
         self._fields = {field.name: field for field in fields}
         columns: list[Any] = []
         for field in fields:
             column = (field.name, field.type if field.adapter is None else msgspec.Raw)
-            # UNSET and not the default: Python fills that in itself, and none has to suit msgspec.
+            # UNSET and not the default itself, which need not suit msgspec (a list, any object).
             columns.append(column if field.required else (*column, msgspec.UNSET))
         struct = msgspec.defstruct("Arguments", columns, kw_only=True, forbid_unknown_fields=True)
         self._decoder = msgspec.json.Decoder(struct)
@@ -78,11 +86,7 @@ class TypedReader:
         """The arguments that `text` spells, or what is wrong with it. `value` is the same as plain JSON values."""
         try:
             decoded = self._decoder.decode(text)
-            return {
-                name: got if field.adapter is None else field.adapter.validate_json(bytes(got))
-                for name, field in self._fields.items()
-                if (got := getattr(decoded, name)) is not msgspec.UNSET
-            }
+            return {name: _finish(field, getattr(decoded, name)) for name, field in self._fields.items()}
         # Besides ValidationError there is whatever a type's own __post_init__ or validator raises.
         except Exception as error:
             return list(self._problems(value)) or [_problem(error, value, "$")]
@@ -91,12 +95,19 @@ class TypedReader:
         for name, field in self._fields.items():
             if name not in value:
                 if field.required:
-                    yield Problem(_join("$", name), types.word(field.type), _NOTHING)
+                    expected = types.word(field.type) if field.adapter is None else "a value"
+                    yield Problem(_join("$", name), expected, _NOTHING)
             elif field.adapter is None:
                 yield from _faults(value[name], field.type, _join("$", name))
             else:
                 yield from _pydantic_faults(value[name], field.adapter, _join("$", name))
         yield from _unknown(value, self._fields, "$")
+
+
+def _finish(field: Field, got: Any) -> Any:
+    if got is msgspec.UNSET:
+        return field.default
+    return got if field.adapter is None else field.adapter.validate_json(bytes(got))
 
 
 class SchemaReader:
@@ -146,7 +157,9 @@ def _join(path: str, key: str | int) -> str:
 
 
 def _show(value: object) -> str:
-    return excerpt(msgspec.json.encode(value).decode(), 80).strip("'") if not isinstance(value, str) else repr(value)
+    """A value as JSON, its beginning where it is long."""
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 80 else f"{text[:60]} … ({len(text):,} characters)"
 
 
 def _faults(value: Any, tp: Any, path: str) -> list[Problem]:
@@ -161,8 +174,6 @@ def _faults(value: Any, tp: Any, path: str) -> list[Problem]:
 def _own_fault(value: Any, tp: Any, path: str) -> list[Problem]:
     try:
         msgspec.convert(value, tp, str_keys=True)
-    except TypeError:
-        return []  # not a type by itself (a TypeVar); the whole around it reports the fault
     except Exception as error:
         return [_problem(error, value, path, types.choices(tp))]
     return []
@@ -251,6 +262,10 @@ def _has_part(value: Any, part: str | int) -> bool:
     return part in value if isinstance(value, dict) else isinstance(value, list) and isinstance(part, int)
 
 
+# One vocabulary for all tools: the words that msgspec uses.
+_KIND_WORDS = {"integer": "int", "string": "str", "boolean": "bool"}
+
+
 def _schema_faults(errors: Any, base: str) -> Iterator[Problem]:
     for error in errors:
         path = base
@@ -269,7 +284,7 @@ def _schema_faults(errors: Any, base: str) -> Iterator[Problem]:
             yield from _unknown(extra, known, path)
         elif rule == "type":
             kinds = cast("list[str]", limit if isinstance(limit, list) else [limit])
-            yield Problem(path, " | ".join(kinds), types.json_word(value))
+            yield Problem(path, " | ".join(_KIND_WORDS.get(kind, kind) for kind in kinds), types.json_word(value))
         elif rule == "enum":
             yield Problem(path, f"one of {', '.join(map(_show, limit))}", _show(value))
         elif rule in ("anyOf", "oneOf", "allOf", "not", "if") or rule is None:

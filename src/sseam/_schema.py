@@ -77,7 +77,14 @@ def _inline(schema: Any, definitions: dict[str, Schema], recursive: set[str]) ->
             result[key] = {name: _inline(value[name], definitions, recursive) for name in value}
         else:
             result[key] = _inline(value, definitions, recursive)
+    if "anyOf" in result:
+        # msgspec puts the classes of a union into one of their own.
+        result["anyOf"] = [inner for branch in result["anyOf"] for inner in _branches(branch)]
     return result
+
+
+def _branches(schema: Schema) -> list[Schema]:
+    return schema["anyOf"] if schema.keys() == {"anyOf"} else [schema]
 
 
 def pydantic_adapter(tp: Any) -> Any:

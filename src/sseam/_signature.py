@@ -9,15 +9,15 @@ import types
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+import msgspec
+
 from ._toolio import ToolContext
 
-__all__ = ["MISSING", "Docstring", "Parameter", "Signature", "context_parameter", "read_docstring", "read_signature"]
-
-MISSING: Any = inspect.Parameter.empty
+__all__ = ["Docstring", "Parameter", "Signature", "context_parameter", "read_docstring", "read_signature"]
 
 
 class Parameter(NamedTuple):
-    """One argument of a tool. `default` is MISSING where there is none."""
+    """One argument of a tool. `default` is `msgspec.NODEFAULT` where there is none."""
 
     name: str
     type: Any
@@ -38,7 +38,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     """What a function says of itself. Raises TypeError where it cannot be a tool, and says why."""
     target, bound = _unwrap(function)
     name = getattr(target, "__name__", type(target).__name__)
-    doc = read_docstring(inspect.getdoc(target) or "")
+    doc = read_docstring(target.__doc__ or "")
     hints = _hints(function, name)
     parameters: list[Parameter] = []
     context: str | None = None
@@ -49,13 +49,14 @@ def read_signature(function: Callable[..., Any]) -> Signature:
             raise TypeError(
                 f"tool {name}: parameter {parameter} is {parameter.kind.description}; a call names each one"
             )
-        if parameter.annotation is MISSING:
+        if parameter.annotation is parameter.empty:
             raise TypeError(f"tool {name}: parameter {parameter.name!r} has no annotation")
         tp = hints[parameter.name]
         if _is_context(tp):
             context = parameter.name
             continue
-        parameters.append(Parameter(parameter.name, tp, parameter.default, _describe(tp, parameter.name, doc)))
+        default: Any = msgspec.NODEFAULT if parameter.default is parameter.empty else parameter.default
+        parameters.append(Parameter(parameter.name, tp, default, _describe(tp, parameter.name, doc)))
     return Signature(name, doc.description, tuple(parameters), context)
 
 
@@ -94,7 +95,7 @@ def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
 
     try:
         parameters = inspect.signature(function).parameters.values()
-        holder.__annotations__ = {p.name: p.annotation for p in parameters if p.annotation is not MISSING}
+        holder.__annotations__ = {p.name: p.annotation for p in parameters if p.annotation is not p.empty}
         return get_type_hints(holder, globalns=getattr(target, "__globals__", {}), include_extras=True)
     except NameError as error:
         raise TypeError(
@@ -143,7 +144,9 @@ _PARAMETER_HEADS = frozenset(
 
 def read_docstring(text: str) -> Docstring:
     """The description and the parameters of a docstring in Google, NumPy or reST style."""
-    lines = inspect.cleandoc(text).splitlines()
+    first = text.partition("\n")[0]
+    # cleandoc takes no account of the first line's depth; a section that begins there needs it.
+    lines = inspect.cleandoc(f"\n{text}" if _GOOGLE_HEAD.fullmatch(first) else text).splitlines()
     parameters: dict[str, str] = {}
     description: list[str] = []
     add = description.append

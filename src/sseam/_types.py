@@ -6,7 +6,7 @@ import dataclasses
 import enum
 import re
 import types
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, MutableSequence, MutableSet, Sequence, Set
 from typing import (
     Annotated,
     Any,
@@ -24,6 +24,9 @@ from typing import (
 import msgspec
 
 __all__ = ["Shape", "choices", "fields", "items", "json_word", "mapping", "word"]
+
+
+_ARRAYS = frozenset((list, set, frozenset, Collection, Sequence, MutableSequence, Set, MutableSet))
 
 
 class Shape(NamedTuple):
@@ -115,11 +118,9 @@ def _items(tp: Any, count: int) -> list[Any] | None:
     origin: Any = get_origin(tp)
     if origin is tuple:
         return [args[0]] * count if args[-1:] == (...,) else list(args)
-    if isinstance(origin, type) and len(args) == 1 and not hasattr(origin, "__struct_fields__"):
-        return [args[0]] * count
     if hasattr(tp, "_fields") and hasattr(tp, "__annotations__"):  # NamedTuple
         return list(get_type_hints(tp, include_extras=True).values())
-    return None
+    return [args[0]] * count if origin in _ARRAYS else None
 
 
 def _shape(tp: Any) -> Shape | None:
@@ -147,12 +148,16 @@ def _shape(tp: Any) -> Shape | None:
     if is_typeddict(tp):
         hints = get_type_hints(tp, include_extras=True)
         keys: frozenset[str] = tp.__required_keys__
-        return Shape({name: (_bare(hint), name in keys) for name, hint in hints.items()})
+        return Shape({name: _marked(hint, name in keys) for name, hint in hints.items()})
     return None
 
 
-def _bare(hint: Any) -> Any:
-    """The type inside `Required`, `NotRequired`, `ReadOnly`, which stand for nothing outside of a TypedDict."""
-    while getattr(get_origin(hint), "_name", "") in ("Required", "NotRequired", "ReadOnly"):
+def _marked(hint: Any, required: bool) -> tuple[Any, bool]:
+    """A TypedDict's hint without `Required`, `NotRequired`, `ReadOnly`, and whether the key must be there.
+
+    The class's own `__required_keys__` overlooks these marks where annotations are strings.
+    """
+    while (mark := getattr(get_origin(hint), "_name", "")) in ("Required", "NotRequired", "ReadOnly"):
         hint = get_args(hint)[0]
-    return hint
+        required = required if mark == "ReadOnly" else mark == "Required"
+    return hint, required

@@ -19,7 +19,7 @@ import msgspec
 from . import toolargs
 from ._arguments import Field, PlainReader, Problem, SchemaReader, ToolArgumentsError, TypedReader
 from ._schema import admits_null, drop_nulls, pydantic_adapter, type_schema
-from ._signature import MISSING, Parameter, Signature, context_parameter, read_signature
+from ._signature import Parameter, Signature, context_parameter, read_signature
 from ._toolio import ToolContext, ToolError, ToolResult
 
 __all__ = ["Problem", "Tool", "ToolArgumentsError", "ToolContext", "ToolError", "ToolResult", "tool"]
@@ -72,7 +72,6 @@ class Tool:
     strict: bool | None = None
     validate: bool = True
     _typed: TypedReader | None = dataclasses.field(default=None, repr=False)
-    _defaults: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any], repr=False)
     _reader: _Reader = dataclasses.field(init=False, repr=False)
     _context: str | None = dataclasses.field(init=False, repr=False)
 
@@ -124,7 +123,6 @@ class Tool:
             schema=schema,
             run=function,
             _typed=reader,
-            _defaults={p.name: p.default for p in signature.parameters if p.default is not MISSING},
             **traits,
         )
 
@@ -155,7 +153,7 @@ class Tool:
                 found = self._reader.read(msgspec.json.encode(pruned).decode(), pruned)
         if isinstance(found, list):
             raise ToolArgumentsError(self.name, found)
-        return {**self._defaults, **found}
+        return found
 
     def invoke(self, arguments: dict[str, Any], context: ToolContext) -> Any:
         """Calls the function with what `arguments` gave: its value, or an awaitable.
@@ -207,7 +205,7 @@ def _from_signature(name: str, signature: Signature) -> tuple[dict[str, Any], Ty
             adapter = pydantic_adapter(parameter.type)
             properties[parameter.name], recursive = _property(parameter, adapter)
             # Made here as well as together below, so that a fault can name its parameter.
-            TypedReader([field := Field(parameter.name, parameter.type, parameter.default is MISSING, adapter)])
+            TypedReader([field := Field(parameter.name, parameter.type, parameter.default, adapter)])
         except Exception as error:
             reason = str(error).strip().splitlines()[-1]
             raise TypeError(f"tool {name}: parameter {parameter.name!r} has no JSON form: {reason}") from error
@@ -230,7 +228,7 @@ def _property(parameter: Parameter, adapter: Any) -> tuple[dict[str, Any], dict[
     schema, recursive = type_schema(parameter.type, adapter)
     if parameter.description:
         schema["description"] = parameter.description
-    if parameter.default is not MISSING:
+    if parameter.default is not msgspec.NODEFAULT:
         encode = msgspec.json.encode if adapter is None else adapter.dump_json
         try:
             default = msgspec.json.decode(encode(parameter.default))
