@@ -21,7 +21,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sseam.content import DocumentContent, ImageContent, TextContent
-from sseam.context import ToolResultMessage
 from sseam.errors import InvalidToolCall, SseamError
 from sseam.message import ToolCall
 from sseam.tools import Problem, Tool, ToolArgumentsError, ToolContext, ToolError, ToolResult, tool
@@ -582,11 +581,8 @@ def test_a_value_becomes_a_result_that_goes_through_json(value: Any, expected: T
     assert msgspec.json.decode(msgspec.json.encode(got), type=ToolResult) == got
 
 
-def test_a_result_as_text_and_as_a_message() -> None:
-    got = ToolResult.from_value(CALL, ["a", IMAGE, "b"])
-    assert got.text == "ab"
-    assert got.message() == ToolResultMessage(call_id="c1", name="t", content=got.content)
-    assert ToolResult.error(CALL, "no").message().is_error
+def test_the_text_of_a_result() -> None:
+    assert ToolResult.from_value(CALL, ["a", IMAGE, "b"]).text == "ab"
 
 
 class NotFound(ToolError):

@@ -11,7 +11,6 @@ import msgspec
 
 from ._arguments import ToolArgumentsError
 from .content import Content, DocumentContent, ImageContent, TextContent
-from .context import ToolResultMessage
 
 __all__ = ["ToolContext", "ToolError", "ToolResult"]
 
@@ -135,10 +134,6 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def text(self) -> str:
         """All text of the content, parts joined with nothing between."""
         return "".join(part.text for part in self.content if isinstance(part, TextContent))
-
-    def message(self) -> ToolResultMessage:
-        """This result as a message of the history."""
-        return ToolResultMessage(call_id=self.call_id, name=self.name, content=self.content, is_error=self.is_error)
 
 
 def _is_content(parts: Sequence[object]) -> bool:
