@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Generic, TypeVar, cast
 
+import msgspec
+
 __all__ = ["Index", "Vector"]
 
 T = TypeVar("T")
@@ -17,14 +19,11 @@ K = TypeVar("K")
 _PAGE = 32
 
 
-class Vector(Generic[T]):
+class Vector(msgspec.Struct, Generic[T], frozen=True, gc=False, eq=False):
     """An immutable sequence. `append` and `replace` copy one page and the table of pages."""
 
-    __slots__ = ("_length", "_pages")
-
-    def __init__(self, pages: tuple[tuple[T, ...], ...] = (), length: int = 0) -> None:
-        self._pages = pages
-        self._length = length
+    _pages: tuple[tuple[T, ...], ...] = ()
+    _length: int = 0
 
     def __len__(self) -> int:
         return self._length
@@ -58,18 +57,20 @@ class Vector(Generic[T]):
         return Vector(pages, self._length)
 
 
-class Index(Generic[K]):
+class Index(msgspec.Struct, Generic[K], frozen=True, gc=False, eq=False):
     """An immutable map from keys to numbers that grow from entry to entry.
 
     Successive maps share one dict; an entry belongs to a map only if its number is below the map's
     bound, so that adding is O(1) and changes no earlier map.
     """
 
-    __slots__ = ("_bound", "_numbers")
+    _numbers: dict[K, int]
+    _bound: int = 0
 
-    def __init__(self, numbers: dict[K, int] | None = None, bound: int = 0) -> None:
-        self._numbers = numbers if numbers is not None else {}
-        self._bound = bound
+    @staticmethod
+    def empty() -> Index[K]:
+        """The map without a key."""
+        return Index({})
 
     def _own(self) -> dict[K, int]:
         return {key: number for key, number in self._numbers.items() if number < self._bound}

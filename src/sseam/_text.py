@@ -1,48 +1,75 @@
 """Text that grows by fragments, as a persistent value.
 
-Successive states share one list and each knows how much of it is its own, so that an append is
-O(1) and changes no earlier state. An append to a state that is not the newest copies its share.
-Fragments are joined in lots, since a small string costs three times its characters.
+Successive states share one list, the open lot, and each knows how many of its fragments are its own:
+an append is O(1) and changes no earlier state. An append to a state that is not the newest copies
+its share. A full lot is joined, since a small string costs three times its characters.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-__all__ = ["Text"]
+__all__ = ["LOT", "Lots", "Text", "join", "open_lot"]
 
-_LOT = 256
+LOT = 256
+"""Fragments in a full lot."""
 
 
-class _Lots:
+class Lots:
     """The joined lots before the open one, newest first."""
 
-    __slots__ = ("earlier", "text")
+    __slots__ = ("_earlier", "_length", "_text")
 
-    def __init__(self, earlier: _Lots | None, text: str) -> None:
-        self.earlier = earlier
-        self.text = text
+    def __init__(self, earlier: Lots | None, text: str) -> None:
+        self._earlier = earlier
+        self._text = text
+        self._length = len(text)
 
-    def collapse(self) -> str:
-        """The text of this lot and all earlier ones, which are let go: the value is the same."""
-        if self.earlier is not None:
-            texts: list[str] = []
-            lots: _Lots | None = self
-            while lots is not None:
-                texts.append(lots.text)
-                lots = lots.earlier
-            texts.reverse()
-            self.text = "".join(texts)
-            self.earlier = None
-        return self.text
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lots) and self.join("") == other.join("")
+
+    def __hash__(self) -> int:
+        return hash(self.join(""))
+
+    def join(self, last: str) -> str:
+        """All of the text with `last` behind it.
+
+        The lots are let go and the joined text is kept in their place: the value is the same, and a
+        large text is not held twice.
+        """
+        texts = [last]
+        lots: Lots | None = self
+        while lots is not None:
+            texts.append(lots._text[: lots._length])
+            lots = lots._earlier
+        texts.reverse()
+        whole = "".join(texts)
+        self._earlier = None
+        self._text = whole
+        self._length = len(whole) - len(last)
+        return whole
+
+
+def open_lot(lots: Lots | None, lot: list[str], used: int) -> tuple[Lots | None, list[str]]:
+    """Room for one fragment more behind the `used` first ones of `lot`, which is full or has grown
+    in another state."""
+    if used == LOT:
+        return Lots(lots, "".join(lot)), []
+    return lots, lot[:used]
+
+
+def join(lots: Lots | None, lot: list[str], used: int) -> str:
+    """The whole text."""
+    last = "".join(lot[:used])
+    return lots.join(last) if lots is not None else last
 
 
 class Text(msgspec.Struct, frozen=True, gc=False, eq=False):
-    """A text of `fragments` fragments. Compare with `value()`."""
+    """The same as one value, for where an append is not the whole cost."""
 
-    _lots: _Lots | None
-    _lot: list[str]
-    _used: int
+    lots: Lots | None
+    lot: list[str]
+    used: int
 
     @staticmethod
     def empty() -> Text:
@@ -52,7 +79,7 @@ class Text(msgspec.Struct, frozen=True, gc=False, eq=False):
     @property
     def arrived(self) -> bool:
         """Whether any fragment came at all; an empty one counts."""
-        return self._used > 0
+        return self.lots is not None or self.used > 0
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Text) and self.arrived == other.arrived and self.value() == other.value()
@@ -62,16 +89,12 @@ class Text(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     def add(self, fragment: str) -> Text:
         """This text with `fragment` behind it."""
-        lot, used = self._lot, self._used
-        if used == _LOT:
-            return Text(_Lots(self._lots, "".join(lot[:_LOT])), [fragment], 1)
-        if len(lot) != used:
-            lot = lot[:used]
+        lots, lot, used = self.lots, self.lot, self.used
+        if used != len(lot) or used == LOT:
+            lots, lot = open_lot(lots, lot, used)
         lot.append(fragment)
-        return Text(self._lots, lot, used + 1)
+        return Text(lots, lot, len(lot))
 
     def value(self) -> str:
         """The whole text."""
-        lot = "".join(self._lot[: self._used])
-        return self._lots.collapse() + lot if self._lots is not None else lot
-
+        return join(self.lots, self.lot, self.used)

@@ -8,14 +8,14 @@ verb raises `ProtocolError` for what may not be; `fail` turns that into the `Fai
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any, Generic, TypeAlias, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from . import release, stop, toolargs
 from ._persistent import Index, Vector
-from ._text import Text
+from ._text import LOT, Lots, join, open_lot
 from .declared import DeclaredTool, declare
 from .dialect import Dialect, Grade
 from .errors import InvalidToolCall, ProtocolError, SseamError, TruncatedStream, Where
@@ -66,6 +66,7 @@ __all__ = [
     "Step",
     "append",
     "begin",
+    "count",
     "end",
     "fail",
     "finish",
@@ -81,13 +82,14 @@ __all__ = [
     "same_input",
     "server_input",
     "set_head",
+    "set_stop",
     "set_usage",
     "set_wire",
     "settings",
     "start",
     "truncated",
+    "unfocus",
     "update",
-    "whole_calls",
     "withhold_unreleased",
 ]
 
@@ -164,7 +166,7 @@ def settings(
     return Settings(
         protocol=protocol,
         title=title,
-        tools=declare(tools),
+        tools=declare(tools) if tools else {},
         accept=frozenset(accept),
         strict=strict,
         dialect=dialect or Dialect(name=""),
@@ -172,35 +174,60 @@ def settings(
     )
 
 
-class Part(msgspec.Struct, frozen=True, gc=False):
+class Part(msgspec.Struct, frozen=True, gc=False, eq=False):
     """A block as it grows.
 
     Attributes:
         delta: the neutral class of its deltas, None once it has ended or where it has none.
         index: its neutral index; key: the wire's own index or key.
         kind: what it is; wire: the wire's word for it.
-        text: what its deltas gave so far.
         fields: what else is known: `id`, `name`, `input` of a call, `signature`, `citations`, `raw`
             of a block kept as it came, `extra`.
+        lots, lot, used: the fragments that its deltas gave, see `sseam._text`. While the block is
+            in focus the state's `used` counts.
         block: the finished block, once it has ended and can be used.
         fault: why the call cannot be used, once it has ended so.
         started_at_end: how many blocks had started when it ended.
     """
 
     delta: type[Any] | None
-    text: Text
     index: int
     key: int | str
     kind: Kind
     wire: str
     fields: dict[str, Any]
+    lots: Lots | None
+    lot: list[str]
+    used: int = 0
     block: Block | None = None
     fault: InvalidToolCall | None = None
     started_at_end: int | None = None
 
     @property
+    def text(self) -> str:
+        """The joined fragments."""
+        return join(self.lots, self.lot, self.used)
+
+    @property
+    def arrived(self) -> bool:
+        """Whether any fragment came at all; an empty one counts."""
+        return self.lots is not None or self.used > 0
+
+    @property
     def ended(self) -> bool:
+        """Whether the block has ended, usable or not."""
         return self.started_at_end is not None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Part) and self._value() == other._value()
+
+    def __hash__(self) -> int:
+        return hash((self.index, self.used))
+
+    def _value(self) -> tuple[object, ...]:
+        shared = ("lots", "lot")
+        own = (getattr(self, name) for name in self.__struct_fields__ if name not in shared)
+        return (self.text, *own)
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -213,7 +240,8 @@ class Head(msgspec.Struct, frozen=True):
         usage: token counts so far, None while none came.
         reason, raw_reason: the stop reason so far.
         deviations: how often each was seen.
-        started: how many blocks started; open: how many of them have not ended.
+        started: how many blocks started; open: how many of them have not ended; calls: how many
+            ended as a call that can be used.
         call_ids: the ids of the calls so far, each with its block's index.
         fault: index of a block whose call is invalid and not yet judged.
         result: the terminal event, once there is one.
@@ -231,34 +259,53 @@ class Head(msgspec.Struct, frozen=True):
     deviations: dict[str, int] = {}
     started: int = 0
     open: int = 0
+    calls: int = 0
     fault: int | None = None
     result: Done | Failed | None = None
 
 
-class State(msgspec.Struct, Generic[W], frozen=True, gc=False):
+class State(msgspec.Struct, Generic[W], frozen=True, gc=False, eq=False):
     """A reducer's state: the protocol's own part and the common one.
 
     Attributes:
-        part: the block touched last, the newest version of it.
+        focus: the block touched last, as it was when it came into focus or last changed but by
+            growing; `_NOWHERE` before the first block and after the last.
+        used: how many fragments of the open lot of `focus` are this state's own.
         wire: what only the protocol's reducer knows.
         head: what concerns the message.
-        parts: every block by neutral index; stale at `part.index`.
+        stored: every block by neutral index; stale at `focus.index`.
     """
 
-    part: Part
+    focus: Part
+    used: int
     wire: W
     head: Head
-    parts: Vector[Part]
+    stored: Vector[Part]
+
+    @property
+    def part(self) -> Part:
+        """The block in focus, with all that it has grown."""
+        focus = self.focus
+        return focus if focus.used == self.used else msgspec.structs.replace(focus, used=self.used)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and self._value() == cast("State[Any]", other)._value()
+
+    def __hash__(self) -> int:
+        return hash((self.focus.index, self.used))
+
+    def _value(self) -> tuple[object, ...]:
+        return (self.focus.index, self.wire, self.head, tuple(parts(self)))
 
 
 Step: TypeAlias = tuple[State[W], Events]
 
-_NO_PART = Part(None, Text.empty(), -1, -1, Kind.OPAQUE, "", {}, started_at_end=0)
+_NOWHERE = Part(None, -1, "", Kind.OPAQUE, "", {}, None, [], started_at_end=0)
 
 
 def initial(settings: Settings, wire: W) -> State[W]:
     """The state before the first event."""
-    return State(_NO_PART, wire, Head(settings, Index()), Vector())
+    return State(_NOWHERE, 0, wire, Head(settings, Index({})), Vector())
 
 
 # ---- the message
@@ -266,12 +313,13 @@ def initial(settings: Settings, wire: W) -> State[W]:
 
 def set_wire(state: State[W], wire: W) -> State[W]:
     """The state with another protocol part."""
-    return State(state.part, wire, state.head, state.parts)
+    return State(state.focus, state.used, wire, state.head, state.stored)
 
 
 def set_head(state: State[W], **fields: Any) -> State[W]:
     """The state with other fields of its head."""
-    return State(state.part, state.wire, msgspec.structs.replace(state.head, **fields), state.parts)
+    head = msgspec.structs.replace(state.head, **fields)
+    return State(state.focus, state.used, state.wire, head, state.stored)
 
 
 def is_over(state: State[Any]) -> bool:
@@ -279,14 +327,30 @@ def is_over(state: State[Any]) -> bool:
     return state.head.result is not None
 
 
-def begin(state: State[W], *, id: str = "", model: str = "", raw: dict[str, Any] | None = None) -> Step[W]:
-    """The message begins."""
-    return set_head(state, begun=True, id=id, model=model, raw=raw or {}), (Start(id, model),)
+def begin(
+    state: State[W], wire: W, *, id: str = "", model: str = "", raw: dict[str, Any] | None = None
+) -> Step[W]:
+    """The message begins. `wire` is the protocol part of the next state."""
+    head = msgspec.structs.replace(state.head, begun=True, id=id, model=model, raw=raw or {})
+    return State(state.focus, state.used, wire, head, state.stored), (Start(id, model),)
 
 
-def set_usage(state: State[W], usage: Usage) -> Step[W]:
-    """Token counts came; they replace the earlier ones."""
-    return set_head(state, usage=usage), (UsageUpdate(usage),)
+def set_usage(state: State[W], wire: W, usage: Usage) -> Step[W]:
+    """Token counts came; they replace the earlier ones. `wire` is the protocol part of the next state."""
+    head = msgspec.structs.replace(state.head, usage=usage)
+    return State(state.focus, state.used, wire, head, state.stored), (UsageUpdate(usage),)
+
+
+def count(raw: Any, key: str) -> int | None:
+    """The whole number that `raw` reports under `key`, None where it reports none."""
+    value = cast("dict[str, Any]", raw).get(key) if type(raw) is dict else None
+    return value if type(value) is int else None
+
+
+def set_stop(state: State[W], wire: W, reason: str, raw_reason: str) -> State[W]:
+    """The stop reason came. No block is in focus any more: a delta that comes now fits none."""
+    head = msgspec.structs.replace(state.head, reason=reason, raw_reason=raw_reason)
+    return State(_NOWHERE, 0, wire, head, _store(state))
 
 
 def note(state: State[W], code: str) -> State[W]:
@@ -307,9 +371,9 @@ def note(state: State[W], code: str) -> State[W]:
 
 def parts(state: State[Any]) -> Iterator[Part]:
     """Every block in its newest version, by index."""
-    newest = state.part
-    for part in state.parts:
-        yield newest if part.index == newest.index else part
+    focused = state.part
+    for part in state.stored:
+        yield focused if part.index == focused.index else part
 
 
 def open_parts(state: State[Any]) -> Iterator[Part]:
@@ -318,37 +382,55 @@ def open_parts(state: State[Any]) -> Iterator[Part]:
 
 
 def focus(state: State[W], index: int) -> State[W]:
-    """The state with block `index` as its `part`."""
-    old = state.part
-    if old.index == index:
+    """The state with block `index` in focus."""
+    if state.focus.index == index:
         return state
-    stored = state.parts if old.index < 0 else state.parts.replace(old.index, old)
-    return State(stored[index], state.wire, state.head, stored)
+    stored = _store(state)
+    part = stored[index]
+    return State(part, part.used, state.wire, state.head, stored)
+
+
+def unfocus(state: State[W]) -> State[W]:
+    """The state with no block in focus: a delta finds none that it fits."""
+    return State(_NOWHERE, 0, state.wire, state.head, _store(state))
+
+
+def _store(state: State[Any]) -> Vector[Part]:
+    part = state.part
+    return state.stored if part is _NOWHERE else state.stored.replace(part.index, part)
+
+
+def _refocus(state: State[W], part: Part) -> State[W]:
+    """The state with `part`, a newer version of the block in focus."""
+    return State(part, part.used, state.wire, state.head, state.stored)
 
 
 def update(state: State[W], **fields: Any) -> State[W]:
-    """The state with further `fields` of its block."""
-    part = msgspec.structs.replace(state.part, fields={**state.part.fields, **fields})
-    return State(part, state.wire, state.head, state.parts)
+    """The state with further `fields` of the block in focus."""
+    part = state.part
+    return _refocus(state, msgspec.structs.replace(part, fields={**part.fields, **fields}))
 
 
-def start(state: State[W], kind: Kind, *, key: int | str, wire: str, text: str = "", **fields: Any) -> Step[W]:
-    """A block starts. `fields`: see `Part`; `text`: what the start already gives of it.
+def start(
+    state: State[W], wire: W, kind: Kind, *, key: int | str, name: str, text: str = "", fields: dict[str, Any]
+) -> Step[W]:
+    """A block starts and comes into focus. `wire` is the protocol part of the next state.
+
+    Args:
+        key: the wire's own index or key; name: the wire's word for the block.
+        text: what the start already gives of it.
+        fields: see `Part`.
 
     Raises:
         InvalidToolCall: a call without id or name, with an id that was used, or of an undeclared tool.
     """
     head = state.head
     index = head.started
-    if kind is Kind.TOOL:
-        call_ids = _claim(head, index, key, fields)
-    else:
-        call_ids = head.call_ids
-    part = Part(_DELTA.get(kind), Text.empty(), index, key, kind, wire, fields)
-    stored = state.parts if state.part.index < 0 else state.parts.replace(state.part.index, state.part)
+    call_ids = _claim(head, index, key, fields) if kind is Kind.TOOL else head.call_ids
+    part = Part(_DELTA.get(kind), index, key, kind, name, fields, None, [])
     head = msgspec.structs.replace(head, started=index + 1, open=head.open + 1, call_ids=call_ids)
-    state = State(part, state.wire, head, stored.append(part))
-    events: Events = (_start_event(part),)
+    state = State(part, 0, wire, head, _store(state).append(part))
+    events: Events = (_START[kind](part),)
     if text:
         state, more = append(state, text)
         events += more
@@ -373,36 +455,42 @@ def _claim(head: Head, index: int, key: int | str, fields: dict[str, Any]) -> In
     return head.call_ids.add(id, index)
 
 
-def _start_event(part: Part) -> Event:
-    match part.kind:
-        case Kind.TEXT:
-            return TextStart(part.index)
-        case Kind.THINKING | Kind.REDACTED:
-            return ThinkingStart(part.index, part.kind is Kind.REDACTED)
-        case Kind.REFUSAL:
-            return RefusalStart(part.index)
-        case Kind.TOOL:
-            return ToolCallStart(part.index, part.fields["id"], part.fields["name"])
-        case Kind.SERVER:
-            return ServerTool(part.index, _server_block(part), False)
-        case Kind.OPAQUE:
-            return Opaque(part.index, _opaque_block(part), False)
+_START: dict[Kind, Callable[[Part], Event]] = {
+    Kind.TEXT: lambda part: TextStart(part.index),
+    Kind.THINKING: lambda part: ThinkingStart(part.index),
+    Kind.REDACTED: lambda part: ThinkingStart(part.index, redacted=True),
+    Kind.REFUSAL: lambda part: RefusalStart(part.index),
+    Kind.TOOL: lambda part: ToolCallStart(part.index, part.fields["id"], part.fields["name"]),
+    Kind.SERVER: lambda part: ServerTool(part.index, _server_block(part), False),
+    Kind.OPAQUE: lambda part: Opaque(part.index, _opaque_block(part), False),
+}
 
 
 def append(state: State[W], text: str) -> Step[W]:
-    """The block in focus grows by `text`."""
-    part = state.part
-    delta = part.delta
-    assert delta is not None
-    grown = Part(delta, part.text.add(text), part.index, part.key, part.kind, part.wire, part.fields)
-    state = State(grown, state.wire, state.head, state.parts)
-    return state, ((delta(part.index, text),) if text else ())
+    """The block in focus, which has deltas, grows by `text`."""
+    part = state.focus
+    lot = part.lot
+    used = state.used
+    if used != len(lot) or used == LOT:
+        return append(_make_room(state), text)
+    lot.append(text)
+    state = State(part, used + 1, state.wire, state.head, state.stored)
+    return state, ((part.delta(part.index, text),) if text else ())  # pyright: ignore[reportOptionalCall]
 
 
 def grow(state: State[W], text: str) -> State[W]:
     """The block in focus grows by `text`, of which the neutral side is not told."""
-    part = msgspec.structs.replace(state.part, text=state.part.text.add(text))
-    return State(part, state.wire, state.head, state.parts)
+    lot = state.focus.lot
+    if state.used != len(lot) or state.used == LOT:
+        return grow(_make_room(state), text)
+    lot.append(text)
+    return State(state.focus, state.used + 1, state.wire, state.head, state.stored)
+
+
+def _make_room(state: State[W]) -> State[W]:
+    part = state.focus
+    lots, lot = open_lot(part.lots, part.lot, state.used)
+    return _refocus(state, msgspec.structs.replace(part, lots=lots, lot=lot, used=len(lot)))
 
 
 def end(state: State[W]) -> Step[W]:
@@ -412,42 +500,39 @@ def end(state: State[W]) -> Step[W]:
     judges it with the event that follows.
     """
     head = state.head
-    result = _finished(state.part, head.settings)
-    fault = result if isinstance(result, InvalidToolCall) else None
-    part = msgspec.structs.replace(
-        state.part,
-        delta=None,
-        text=state.part.text if fault else Text.empty(),
-        block=None if isinstance(result, InvalidToolCall) else result,
-        fault=fault,
-        started_at_end=head.started,
-    )
-    head = msgspec.structs.replace(head, open=head.open - 1, fault=part.index if fault else head.fault)
-    events = (_end_event(part.index, part.block),) if part.block is not None else ()
-    return State(part, state.wire, head, state.parts), events
+    part = state.part
+    result = _call(part, head.settings) if part.kind is Kind.TOOL else _BLOCK[part.kind](part)
+    closed = {"delta": None, "started_at_end": head.started}
+    if isinstance(result, InvalidToolCall):
+        part = msgspec.structs.replace(part, fault=result, **closed)
+        head = msgspec.structs.replace(head, open=head.open - 1, fault=part.index)
+        return State(part, part.used, state.wire, head, state.stored), ()
+    part = msgspec.structs.replace(part, lots=None, lot=[], used=0, block=result, **closed)
+    calls = head.calls + (part.kind is Kind.TOOL)
+    head = msgspec.structs.replace(head, open=head.open - 1, calls=calls)
+    return State(part, 0, state.wire, head, state.stored), (_END[part.kind](part.index, result),)
 
 
-def _finished(part: Part, settings: Settings) -> Block | InvalidToolCall:
+def _text_block(part: Part) -> TextBlock:
     fields = part.fields
-    extra: dict[str, Any] = fields.get("extra", {})
-    match part.kind:
-        case Kind.TEXT:
-            citations = tuple(fields.get("citations", ()))
-            return TextBlock(
-                text=part.text.value(), citations=citations, signature=fields.get("signature"), extra=extra
-            )
-        case Kind.THINKING:
-            return ThinkingBlock(thinking=part.text.value(), signature=fields.get("signature"), extra=extra)
-        case Kind.REDACTED:
-            return RedactedThinkingBlock(data=fields["data"], extra=extra)
-        case Kind.REFUSAL:
-            return RefusalBlock(text=part.text.value(), extra=extra)
-        case Kind.TOOL:
-            return _call(part, settings)
-        case Kind.SERVER:
-            return _server_block(part)
-        case Kind.OPAQUE:
-            return _opaque_block(part)
+    return TextBlock(
+        text=part.text,
+        citations=tuple(fields.get("citations", ())),
+        signature=fields.get("signature"),
+        extra=fields["extra"],
+    )
+
+
+def _thinking_block(part: Part) -> ThinkingBlock:
+    return ThinkingBlock(thinking=part.text, signature=part.fields.get("signature"), extra=part.fields["extra"])
+
+
+def _redacted_block(part: Part) -> RedactedThinkingBlock:
+    return RedactedThinkingBlock(data=part.fields["data"], extra=part.fields["extra"])
+
+
+def _refusal_block(part: Part) -> RefusalBlock:
+    return RefusalBlock(text=part.text, extra=part.fields["extra"])
 
 
 def _server_block(part: Part) -> ServerToolBlock:
@@ -458,22 +543,25 @@ def _opaque_block(part: Part) -> OpaqueBlock:
     return OpaqueBlock(kind=part.wire, raw=part.fields["raw"], deltas=tuple(part.fields.get("deltas", ())))
 
 
-def _end_event(index: int, block: Block) -> Event:
-    match block:
-        case TextBlock():
-            return TextEnd(index, block.text, block.citations)
-        case ThinkingBlock():
-            return ThinkingEnd(index, block.thinking, block.signature)
-        case RedactedThinkingBlock():
-            return ThinkingEnd(index, "")
-        case RefusalBlock():
-            return RefusalEnd(index, block.text)
-        case ToolCall():
-            return ToolCallEnd(index, block)
-        case ServerToolBlock():
-            return ServerTool(index, block, True)
-        case OpaqueBlock():
-            return Opaque(index, block, True)
+# Every kind but a call makes its block from whatever has come so far.
+_BLOCK: dict[Kind, Callable[[Part], Block]] = {
+    Kind.TEXT: _text_block,
+    Kind.THINKING: _thinking_block,
+    Kind.REDACTED: _redacted_block,
+    Kind.REFUSAL: _refusal_block,
+    Kind.SERVER: _server_block,
+    Kind.OPAQUE: _opaque_block,
+}
+
+_END: dict[Kind, Callable[[int, Any], Event]] = {
+    Kind.TEXT: lambda index, block: TextEnd(index, block.text, block.citations),
+    Kind.THINKING: lambda index, block: ThinkingEnd(index, block.thinking, block.signature),
+    Kind.REDACTED: lambda index, block: ThinkingEnd(index, ""),
+    Kind.REFUSAL: lambda index, block: RefusalEnd(index, block.text),
+    Kind.TOOL: ToolCallEnd,
+    Kind.SERVER: lambda index, block: ServerTool(index, block, True),
+    Kind.OPAQUE: lambda index, block: Opaque(index, block, True),
+}
 
 
 # ---- calls
@@ -486,10 +574,10 @@ def _call(part: Part, settings: Settings) -> ToolCall | InvalidToolCall:
     truth; a blank one means no arguments, unless the declared tool cannot do without.
     """
     fields = part.fields
-    text = part.text.value()
+    text = part.text
     if fields.get("custom"):
         arguments: dict[str, Any] | toolargs.BadArguments = {"input": text}
-    elif not part.text.arrived and fields.get("input") is not None:
+    elif not part.arrived and fields.get("input") is not None:
         arguments = fields["input"]
         text = msgspec.json.encode(arguments).decode()
     elif not text.strip():
@@ -500,7 +588,7 @@ def _call(part: Part, settings: Settings) -> ToolCall | InvalidToolCall:
         return _invalid(part, text, arguments.reason, arguments.detail)
     tool = settings.tools.get(fields["name"])
     if not arguments and tool is not None and tool.required:
-        return _invalid(part, part.text.value(), "empty", f"the tool requires {', '.join(tool.required)}")
+        return _invalid(part, part.text, "empty", f"the tool requires {', '.join(tool.required)}")
     return ToolCall(
         id=fields["id"],
         name=fields["name"],
@@ -535,12 +623,12 @@ def _invalid(part: Part, text: str, reason: str, detail: str) -> InvalidToolCall
 
 def same_input(part: Part) -> bool:
     """Whether the deltas of a call gave what its start gave already."""
-    return toolargs.parse(part.text.value()) == part.fields["input"]
+    return toolargs.parse(part.text) == part.fields["input"]
 
 
 def server_input(part: Part) -> dict[str, Any]:
     """The input of an ended block of a server-run tool. Raises `ProtocolError` for bad JSON."""
-    arguments = toolargs.parse(part.text.value())
+    arguments = toolargs.parse(part.text)
     if isinstance(arguments, toolargs.BadArguments):
         raise ProtocolError(
             f"{part.wire} block {part.key} had invalid input_json_delta JSON",
@@ -550,24 +638,14 @@ def server_input(part: Part) -> dict[str, Any]:
     return arguments
 
 
-def whole_calls(state: State[Any]) -> int:
-    """How many calls ended and can be used."""
-    return sum(isinstance(part.block, ToolCall) for part in parts(state))
-
-
 def withhold_unreleased(state: State[W]) -> Step[W]:
     """Take back every call that has ended and is not released: it will not be one."""
     events: list[Event] = []
     for part in list(parts(state)):
         if isinstance(part.block, ToolCall) and not _is_released(part, state.head):
-            state = focus(state, part.index)
             withheld = _withheld(part)
-            state = State(
-                msgspec.structs.replace(state.part, block=None, fields={**part.fields, "withheld": withheld}),
-                state.wire,
-                state.head,
-                state.parts,
-            )
+            gone = msgspec.structs.replace(part, block=None, fields={**part.fields, "withheld": withheld})
+            state = set_head(_refocus(focus(state, part.index), gone), calls=state.head.calls - 1)
             events.append(ToolCallWithheld(part.index, withheld))
     return state, tuple(events)
 
@@ -583,7 +661,7 @@ def _withheld(part: Part) -> WithheldCall:
     if isinstance(part.block, ToolCall):
         text, reason = part.block.arguments_json, "unreleased"
     else:
-        text, reason = part.text.value(), "invalid" if part.ended else "open"
+        text, reason = part.text, "invalid" if part.ended else "open"
     return WithheldCall(
         id=fields["id"], name=fields["name"], arguments_json=text, reason=reason, index=part.index
     )
@@ -600,18 +678,19 @@ def finish(state: State[W], reason: str, raw_reason: str) -> Step[W]:
         InvalidToolCall: a call that cannot be used, and likewise.
         StopReasonError: the reason contradicts the content, or is not accepted.
     """
-    state = set_head(state, reason=reason, raw_reason=raw_reason)
+    if reason != state.head.reason or raw_reason != state.head.raw_reason:
+        state = set_head(state, reason=reason, raw_reason=raw_reason)
     if reason not in stop.CUT_OFF:
         _require_closed(state)
         require_valid(state)
-    if error := stop.check(reason, raw_reason, whole_calls(state), state.head.settings.accept):
+    if error := stop.check(reason, raw_reason, state.head.calls, state.head.settings.accept):
         raise error
     events: Events = ()
     if reason not in stop.ALWAYS_ACCEPTED:
         state, events = _close_cut(state)
     message = _message(state, complete=True, checked=reason in stop.ALWAYS_ACCEPTED)
     done = Done(reason, message)
-    return set_head(state, result=done), (*events, done)
+    return set_head(unfocus(state), result=done), (*events, done)
 
 
 def _close_cut(state: State[W]) -> Step[W]:
@@ -628,10 +707,10 @@ def _close_cut(state: State[W]) -> Step[W]:
 
 
 def _require_closed(state: State[Any]) -> None:
+    if not state.head.open:
+        return
     unclosed = list(open_parts(state))
     calls = [part for part in unclosed if part.kind is Kind.TOOL]
-    if not unclosed:
-        return
     named = calls or unclosed
     kinds = "/".join(dict.fromkeys(part.wire for part in named))
     keys = ", ".join(str(part.key) for part in named)
@@ -645,7 +724,7 @@ def _require_closed(state: State[Any]) -> None:
 def _progress(part: Part, raw_reason: str | None) -> str:
     named = f"Tool call {part.fields['name']!r}" if part.kind is Kind.TOOL else "The block"
     stopped = f"; stop_reason was {raw_reason!r}" if raw_reason is not None else ""
-    return f"{named} had {len(part.text.value()):,} characters{stopped}"
+    return f"{named} had {len(part.text):,} characters{stopped}"
 
 
 def require_valid(state: State[Any]) -> None:
@@ -673,7 +752,7 @@ def fail(state: State[W], error: SseamError) -> Step[W]:
     error.partial = message
     error.at(protocol=state.head.settings.title)
     failed = Failed(error, message)
-    return set_head(state, result=failed), (failed,)
+    return set_head(unfocus(state), result=failed), (failed,)
 
 
 def partial(state: State[Any]) -> Message:
@@ -689,7 +768,7 @@ def _message(state: State[Any], *, complete: bool, checked: bool) -> Message:
     withheld: list[WithheldCall] = []
     for part in parts(state):
         if part.kind is not Kind.TOOL:
-            content.append(part.block or _as_far_as_it_came(part, settings))
+            content.append(part.block or _BLOCK[part.kind](part))
         elif isinstance(part.block, ToolCall) and (checked or _is_released(part, head)):
             content.append(part.block)
         else:
@@ -711,8 +790,3 @@ def _message(state: State[Any], *, complete: bool, checked: bool) -> Message:
         raw=head.raw,
     )
 
-
-def _as_far_as_it_came(part: Part, settings: Settings) -> Block:
-    block = _finished(part, settings)
-    assert not isinstance(block, InvalidToolCall)
-    return block

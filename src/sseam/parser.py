@@ -62,8 +62,6 @@ class Parser:
         self._framer = Framer(limits)
         self._state = self._protocol.initial(dialect=dialect, strict=strict, tools=tools, accept=accept)
         self._result: Done | Failed | None = None
-        self._frames = 0
-        self._size = 0
 
     @property
     def done(self) -> bool:
@@ -80,13 +78,12 @@ class Parser:
         last `Failed`."""
         if self._result is not None:
             return []
-        self._size += len(chunk)
         try:
             frames = self._framer.feed(chunk)
         except FramingError as error:
             events = self._run(error.frames)
             return events if self._result is not None else events + self._fail(error)
-        return self._run(frames)
+        return self._run(frames) if frames else []
 
     def feed_frame(self, frame: Frame) -> list[Event]:
         """The events of one frame that was framed elsewhere. Not to be mixed with `feed`."""
@@ -115,13 +112,13 @@ class Parser:
             except ProtocolError as error:
                 return self._fail(error.at(frame=tail.frame.number, offset=tail.frame.offset))
             events += self._run([tail.frame])
-        elif not self._frames and tail.stray.strip():
+        elif not self._state.head.begun and tail.stray.strip():
             events += self._read_body(tail)
         if self._result is None:
             self._state, last = self._protocol.finish(self._state)
             if isinstance(last[-1], Failed):
                 _add_tail(last[-1].error, tail)
-            events += self._note(last, self._size)
+            events += self._note(last, None)
         return events
 
     def abort(self, error: SseamError) -> list[Event]:
@@ -139,27 +136,24 @@ class Parser:
                 raise RuntimeError("the stream is not over")
 
     def _run(self, frames: list[Frame]) -> list[Event]:
-        decode, reduce, state = self._decode, self._reduce, self._state
+        state = self._state
         events: list[Event] = []
         for frame in frames:
             try:
-                wire = decode(frame)
+                wire = self._decode(frame)
             except ProtocolError as error:
                 state, caused = fold.fail(state, error)
             else:
-                state, caused = reduce(state, wire)
+                state, caused = self._reduce(state, wire)
             events += caused
-            if state.head.result is not None:
-                self._close_at(state.head.result, frame)
+            result = state.head.result
+            if result is not None:
+                if type(result) is Failed:
+                    result.error.at(frame=frame.number, offset=frame.offset)
+                self._result = result
                 break
         self._state = state
-        self._frames += len(frames)
         return events
-
-    def _close_at(self, result: Done | Failed, frame: Frame) -> None:
-        if isinstance(result, Failed):
-            result.error.at(frame=frame.number, offset=frame.offset)
-        self._result = result
 
     def _fail(self, error: SseamError) -> list[Event]:
         self._state, events = fold.fail(self._state, error)

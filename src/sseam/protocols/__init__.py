@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol, cast
@@ -65,6 +66,7 @@ class WireProtocol(Protocol):
         ...
 
 
+@functools.cache
 def load(name: str) -> WireProtocol:
     """The protocol called `name`. Raises `ValueError` for a name that is none."""
     module = NAMES.get(name)

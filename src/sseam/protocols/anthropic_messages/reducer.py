@@ -17,10 +17,11 @@ from ... import events, fold, stop
 from ..._persistent import Index
 from ...dialect import Dialect
 from ...errors import ApiError, ProtocolError, SseamError, TruncatedStream, Where
-from ...fold import Kind
+from ...fold import Kind, append
 from ...message import Usage
 from . import wire
 from .dialects import DEVIATIONS, DIALECTS
+from .wire import ContentBlockDelta
 
 __all__ = ["NAME", "STOP_REASONS", "TITLE", "State", "finish", "initial", "reduce"]
 
@@ -78,7 +79,7 @@ def initial(
     settings = fold.settings(
         NAME, TITLE, DEVIATIONS, DIALECTS, dialect=dialect, strict=strict, tools=tools, accept=accept
     )
-    return fold.initial(settings, Wire(Phase.IDLE, Index()))
+    return fold.initial(settings, Wire(Phase.IDLE, Index({})))
 
 
 # A delta of this wire class belongs to a block whose deltas have this neutral class.
@@ -98,16 +99,11 @@ def reduce(state: State, event: wire.Event) -> Step:
     A fault gives one last `Failed` event. After the terminal event nothing more comes.
     """
     # Nearly every event is a delta for the block touched last, and fits it.
-    if type(event) is wire.ContentBlockDelta:
-        part = state.part
+    if type(event) is ContentBlockDelta:
         delta = event.delta
-        if (
-            part.key == event.index
-            and _NEUTRAL[type(delta)] is part.delta
-            and state.wire.phase is Phase.STREAMING
-            and state.head.result is None
-        ):
-            return fold.append(state, cast("wire.TextDelta", delta).text)
+        part = state.focus
+        if part.key == event.index and _NEUTRAL[type(delta)] is part.delta:
+            return append(state, delta.text)  # pyright: ignore[reportAttributeAccessIssue]
     if state.head.result is not None:
         return state, ()
     try:
@@ -151,9 +147,9 @@ def _truncated(state: State) -> TruncatedStream:
 
 def _on_message_start(state: State, event: wire.MessageStart) -> Step:
     body = wire.read_message(event.message)
-    own = Wire(Phase.STREAMING, state.wire.keys, start=event.message)
+    own = Wire(Phase.STREAMING, state.wire.keys, {}, event.message)
     raw = {key: value for key, value in event.message.items() if key not in _MODELLED}
-    state, caused = fold.begin(fold.set_wire(state, own), id=body.id or "", model=body.model or "", raw=raw)
+    state, caused = fold.begin(state, own, id=body.id or "", model=body.model or "", raw=raw)
     if body.usage is not None:
         state, more = _overlay_usage(state, body.usage)
         caused += more
@@ -177,17 +173,25 @@ def _on_repeated_start(state: State, event: wire.MessageStart) -> Step:
 
 
 def _on_message_delta(state: State, event: wire.MessageDelta) -> Step:
-    delta = event.delta
-    reason = delta.get("stop_reason")
+    reason = event.delta.get("stop_reason")
     if reason is not None and not isinstance(reason, str):
         raise ProtocolError(f"stop_reason is {reason!r}, expected a string or null")
-    beside = {"context_management": event.context_management, "input_transformations": event.input_transformations}
-    later = {key: value for key, value in (delta | beside).items() if value is not None and key != "stop_reason"}
-    state = fold.set_head(state, raw={**state.head.raw, **later})
+    if later := _beside_stop(event):
+        state = fold.set_head(state, raw={**state.head.raw, **later})
     caused: fold.Events = ()
     if event.usage is not None:
         state, caused = _overlay_usage(state, event.usage)
     return _set_stop(state, reason), caused
+
+
+def _beside_stop(event: wire.MessageDelta) -> dict[str, Any]:
+    """What else a message_delta says of the message. Null leaves the earlier value."""
+    later = {key: value for key, value in event.delta.items() if value is not None and key != "stop_reason"}
+    if event.context_management is not None:
+        later["context_management"] = event.context_management
+    if event.input_transformations is not None:
+        later["input_transformations"] = event.input_transformations
+    return later
 
 
 def _set_stop(state: State, raw: str | None) -> State:
@@ -197,8 +201,7 @@ def _set_stop(state: State, raw: str | None) -> State:
     if known is not None and known != raw:
         raise ProtocolError(f"stop_reason {raw!r} contradicts the earlier {known!r}")
     own = msgspec.structs.replace(state.wire, phase=Phase.STOPPED)
-    reason = STOP_REASONS.get(raw, stop.UNKNOWN)
-    return fold.set_head(fold.set_wire(state, own), reason=reason, raw_reason=raw)
+    return fold.set_stop(state, own, STOP_REASONS.get(raw, stop.UNKNOWN), raw)
 
 
 def _on_message_stop(state: State, event: wire.MessageStop) -> Step:
@@ -209,7 +212,7 @@ def _on_message_stop(state: State, event: wire.MessageStop) -> Step:
         unclosed = fold.truncated(state, "message_stop") if head.open else None
         raise unclosed or TruncatedStream("message_delta did not provide a stop_reason")
     reason = head.reason
-    if reason in ("end_turn", "stop_sequence") and fold.whole_calls(state):
+    if reason in ("end_turn", "stop_sequence") and head.calls:
         if "stop_with_calls" in head.settings.dialect.codes:
             state, reason = fold.note(state, "stop_with_calls"), "tool_use"
     return fold.finish(state, reason, head.raw_reason)
@@ -257,41 +260,44 @@ def _on_block_start(state: State, event: wire.ContentBlockStart) -> Step:
 
 
 def _start(state: State, index: int, raw: dict[str, Any]) -> Step:
-    own = msgspec.structs.replace(state.wire, keys=state.wire.keys.add(index, state.head.started))
-    state = fold.set_wire(state, own)
     block = wire.read_block(raw)
+    fields: dict[str, Any] = {}
     match block:
         case wire.TextBlock(text, citations):
-            extra = _extra(raw, "text", "citations")
-            return fold.start(
-                state, Kind.TEXT, key=index, wire="text", text=text or "", citations=citations or (), extra=extra
-            )
-        case wire.ThinkingBlock(thinking, signature):
-            extra = _extra(raw, "thinking", "signature")
-            return fold.start(
-                state,
-                Kind.THINKING,
-                key=index,
-                wire="thinking",
-                text=thinking or "",
-                signature=signature or None,
-                extra=extra,
-            )
-        case wire.RedactedThinkingBlock(data):
-            extra = _extra(raw, "data")
-            return fold.start(state, Kind.REDACTED, key=index, wire="redacted_thinking", data=data, extra=extra)
+            kind = Kind.TEXT
+            fields["citations"] = citations or ()
+        case wire.ThinkingBlock(text, signature):
+            kind = Kind.THINKING
+            fields["signature"] = signature or None
         case wire.ToolUseBlock(id, name, given):
-            extra = _extra(raw, "id", "name", "input")
-            return fold.start(
-                state, Kind.TOOL, key=index, wire="tool_use", id=id or "", name=name or "", input=given, extra=extra
-            )
+            kind, text = Kind.TOOL, None
+            fields.update(id=id or "", name=name or "", input=given)
+        case wire.RedactedThinkingBlock(data):
+            kind, text = Kind.REDACTED, None
+            fields["data"] = data
         case wire.OtherBlock(type):
             return _start_other(state, index, type, raw)
+    name = raw["type"]
+    fields["extra"] = {key: value for key, value in raw.items() if key not in _TYPED_FIELDS[kind]}
+    return fold.start(state, _with_key(state, index), kind, key=index, name=name, text=text or "", fields=fields)
+
+
+_TYPED_FIELDS = {
+    Kind.TEXT: frozenset({"type", "text", "citations"}),
+    Kind.THINKING: frozenset({"type", "thinking", "signature"}),
+    Kind.REDACTED: frozenset({"type", "data"}),
+    Kind.TOOL: frozenset({"type", "id", "name", "input"}),
+}
+
+
+def _with_key(state: State, index: int) -> Wire:
+    own = state.wire
+    return Wire(own.phase, own.keys.add(index, state.head.started), own.usage, own.start)
 
 
 def _start_other(state: State, index: int, type: str, raw: dict[str, Any]) -> Step:
     if type.endswith(("_tool_use", "_tool_result")) or type in _SERVER_BLOCKS:
-        return fold.start(state, Kind.SERVER, key=index, wire=type, raw=raw)
+        return _start_raw(state, Kind.SERVER, index, type, raw)
     caused: fold.Events = ()
     if type == "fallback":
         # Calls of the model that declined cannot be answered any more.
@@ -301,7 +307,7 @@ def _start_other(state: State, index: int, type: str, raw: dict[str, Any]) -> St
             state = fold.set_head(state, model=cast("dict[str, Any]", answering).get("model") or state.head.model)
     elif type not in _OPAQUE_BLOCKS:
         state = fold.note(state, "unknown_block")
-    state, more = fold.start(state, Kind.OPAQUE, key=index, wire=type, raw=raw)
+    state, more = _start_raw(state, Kind.OPAQUE, index, type, raw)
     return state, (*caused, *more)
 
 
@@ -309,8 +315,8 @@ _SERVER_BLOCKS = frozenset({"mcp_tool_listing", "container_upload"})
 _OPAQUE_BLOCKS = frozenset({"compaction", "fallback"})
 
 
-def _extra(raw: dict[str, Any], *modelled: str) -> dict[str, Any]:
-    return {key: value for key, value in raw.items() if key != "type" and key not in modelled}
+def _start_raw(state: State, kind: Kind, index: int, type: str, raw: dict[str, Any]) -> Step:
+    return fold.start(state, _with_key(state, index), kind, key=index, name=type, fields={"raw": raw})
 
 
 def _whole_block(state: State, index: int, raw: dict[str, Any]) -> Step:
@@ -327,7 +333,7 @@ def _on_block_delta(state: State, event: wire.ContentBlockDelta) -> Step:
         case wire.TextDelta(text) | wire.ThinkingDelta(text) | wire.InputJsonDelta(text) if (
             _NEUTRAL[type(delta)] is part.delta
         ):
-            return fold.append(state, text)
+            return append(state, text)
         case wire.InputJsonDelta(text) if part.kind is Kind.SERVER:
             return fold.grow(state, text), ()
         case wire.SignatureDelta(signature) if part.kind is Kind.THINKING:
@@ -405,10 +411,10 @@ def _on_block_stop(state: State, event: wire.ContentBlockStop) -> Step:
 
 def _end(state: State) -> Step:
     part = state.part
-    if part.kind is Kind.SERVER and part.text.value().strip():
+    if part.kind is Kind.SERVER and part.text.strip():
         arguments = fold.server_input(part)
         state = fold.update(state, raw={**part.fields["raw"], "input": arguments})
-    elif part.kind is Kind.TOOL and part.fields["input"] and part.text.arrived:
+    elif part.kind is Kind.TOOL and part.fields["input"] and part.arrived:
         if not fold.same_input(part):
             state = fold.note(state, "input_given_twice")
     return fold.end(state)
@@ -420,33 +426,26 @@ def _end(state: State) -> Step:
 def _overlay_usage(state: State, counts: dict[str, Any]) -> Step:
     """Counts are running totals: a later one replaces an earlier one, null and absent do not."""
     raw = {**state.wire.usage, **{key: value for key, value in counts.items() if value is not None}}
-    own = msgspec.structs.replace(state.wire, usage=raw)
-    return fold.set_usage(fold.set_wire(state, own), _usage(raw))
+    own = state.wire
+    return fold.set_usage(state, Wire(own.phase, own.keys, raw, own.start), _usage(raw))
 
 
 def _usage(raw: dict[str, Any]) -> Usage:
-    uncached, read, written = (
-        _count(raw, key) for key in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    )
-    given = uncached if uncached is None else uncached + (read or 0) + (written or 0)
-    output = _count(raw, "output_tokens")
-    details = raw.get("output_tokens_details")
+    read = fold.count(raw, "cache_read_input_tokens")
+    written = fold.count(raw, "cache_creation_input_tokens")
+    given = fold.count(raw, "input_tokens")
+    if given is not None:
+        given += (read or 0) + (written or 0)
+    output = fold.count(raw, "output_tokens")
     return Usage(
         input_tokens=given,
         output_tokens=output,
         cache_read_tokens=read,
         cache_write_tokens=written,
-        reasoning_tokens=_count(cast("dict[str, Any]", details), "thinking_tokens")
-        if isinstance(details, dict)
-        else None,
+        reasoning_tokens=fold.count(raw.get("output_tokens_details"), "thinking_tokens"),
         total_tokens=given + output if given is not None and output is not None else None,
         raw=raw,
     )
-
-
-def _count(raw: dict[str, Any], key: str) -> int | None:
-    value = raw.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 # ---- faults
