@@ -10,8 +10,9 @@ from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
-from .content import Content
+from .content import Content, TextContent
 from .message import Block, Message, TextBlock
+from .tools import ToolResult
 
 __all__ = [
     "CachePolicy",
@@ -27,6 +28,7 @@ __all__ = [
     "ToolResultMessage",
     "UserMessage",
     "assistant",
+    "parts_of",
 ]
 
 ThinkingLevel: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -44,22 +46,23 @@ class UserMessage(msgspec.Struct, frozen=True, tag_field="role", tag="user", omi
     cache: bool = False
 
 
-class ToolResultMessage(msgspec.Struct, frozen=True, kw_only=True, tag_field="role", tag="tool", omit_defaults=True):
-    """The result of one tool call.
+class ToolResultMessage(msgspec.Struct, frozen=True, tag_field="role", tag="tool", omit_defaults=True):
+    """The results of the calls of one turn.
 
     Attributes:
-        call_id: the id of the call, as the assistant's message has it.
-        name: the tool's name.
-        content: text, or parts in order.
-        is_error: the tool failed, or was not run; the content says why.
-        cache: put a cache breakpoint at the end of this result, where the provider has them.
+        results: one a call.
+        cache: put a cache breakpoint at the end of this message, where the provider has them.
     """
 
-    call_id: str
-    name: str
-    content: str | tuple[Content, ...] = ""
-    is_error: bool = False
+    results: tuple[ToolResult, ...]
     cache: bool = False
+
+
+def parts_of(content: str | tuple[Content, ...]) -> tuple[Content, ...]:
+    """The content as parts; empty text has none."""
+    if isinstance(content, str):
+        return (TextContent(content),) if content else ()
+    return content
 
 
 HistoryMessage: TypeAlias = UserMessage | Message | ToolResultMessage

@@ -18,6 +18,7 @@ import msgspec
 from .context import ThinkingLevel
 
 __all__ = [
+    "BUDGETS",
     "LEVELS",
     "AnthropicFamily",
     "GeminiFamily",
@@ -32,6 +33,16 @@ __all__ = [
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 LEVELS: tuple[ThinkingLevel, ...] = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+
+# Tokens to think for, where a service takes a budget in place of a level.
+BUDGETS: dict[ThinkingLevel, int] = {
+    "minimal": 1_024,
+    "low": 2_048,
+    "medium": 8_192,
+    "high": 16_384,
+    "xhigh": 32_768,
+    "max": 65_536,
+}
 
 
 def nearest(level: ThinkingLevel, efforts: tuple[str, ...]) -> str | None:
@@ -244,7 +255,8 @@ def same_model(asked: str, reported: str) -> bool:
     if asked == reported:
         return True
     plain, answer = _plain(asked), _plain(reported)
-    if plain == answer:
+    # Gateways name the same model in another order of words ("claude-4.5-sonnet").
+    if sorted(plain.split("-")) == sorted(answer.split("-")):
         return True
     return asked.endswith("-latest") and set(plain.split("-")) <= set(answer.split("-"))
 

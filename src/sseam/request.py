@@ -13,8 +13,9 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from .content import Content, DocumentContent, ImageContent, TextContent
-from .context import Context, NamedTool, Options, SystemPart, ToolResultMessage
+from .context import Context, NamedTool, Options, SystemPart
 from .errors import RequestError
+from .tools import ToolResult
 
 __all__ = [
     "FunctionTool",
@@ -22,8 +23,8 @@ __all__ = [
     "join_url",
     "merge_body",
     "merge_headers",
-    "parts_of",
     "read_tools",
+    "require_declared",
     "result_text",
     "system_parts",
     "text_of",
@@ -65,13 +66,6 @@ def system_parts(context: Context) -> tuple[SystemPart, ...]:
     return tuple(part for part in parts if part.text.strip())
 
 
-def parts_of(content: str | tuple[Content, ...]) -> tuple[Content, ...]:
-    """The content as parts."""
-    if isinstance(content, str):
-        return (TextContent(content),) if content else ()
-    return content
-
-
 def text_of(part: Content) -> str | None:
     """The part as text, None where it is none: plain text, and documents given as text with their title."""
     match part:
@@ -88,14 +82,14 @@ def data_url(part: ImageContent | DocumentContent) -> str:
     return part.url if part.url is not None else f"data:{part.media_type};base64,{part.data}"
 
 
-def result_text(message: ToolResultMessage, omitted: str = "(see the attachment below)") -> str:
+def result_text(result: ToolResult) -> str:
     """A tool's result as one text, for services whose results are text and know no failure.
 
-    Parts that are no text are named by `omitted`; the caller sends them elsewhere.
+    Parts that are no text are only named; the caller sends them elsewhere.
     """
-    texts = [text if (text := text_of(part)) is not None else omitted for part in parts_of(message.content)]
-    text = "\n".join(texts)
-    return f"Error: {text}" if message.is_error else text
+    texts = (text_of(part) for part in result.content)
+    text = "\n".join("(attached below)" if text is None else text for text in texts)
+    return f"Error: {text}" if result.is_error else text
 
 
 # ---- tools

@@ -93,8 +93,29 @@ def _anthropic_node(node: Schema) -> Schema:
 
 # Source: the provider's page on structured outputs, read 2026-11-29.
 _GEMINI_KEYS = frozenset(
-    "$id $defs $ref $anchor type format title description enum items prefixItems minItems maxItems minimum maximum "
-    "anyOf oneOf properties additionalProperties required propertyOrdering".split()
+    (
+        "$id",
+        "$defs",
+        "$ref",
+        "$anchor",
+        "type",
+        "format",
+        "title",
+        "description",
+        "enum",
+        "items",
+        "prefixItems",
+        "minItems",
+        "maxItems",
+        "minimum",
+        "maximum",
+        "anyOf",
+        "oneOf",
+        "properties",
+        "additionalProperties",
+        "required",
+        "propertyOrdering",
+    )
 )
 
 
@@ -118,7 +139,7 @@ def _transformed(schema: Schema, change: Callable[[Schema], Schema]) -> Schema |
     if not _is_object(schema) and schema != {}:
         return None
     # A root that says no more than "object" is the schema of a tool without arguments.
-    root = schema if "additionalProperties" in schema else {"properties": {}, **schema}
+    root: Schema = schema if "additionalProperties" in schema else {"properties": {}, **schema}
     try:
         return _walk({"type": "object", **root}, change)
     except _NotExpressible:
@@ -129,18 +150,20 @@ def _walk(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
     """A new schema with `change` applied to every schema in it, the inner ones first."""
     node = dict(schema)
     for key in _ONE:
-        if isinstance(node.get(key), dict):
-            node[key] = _walk(node[key], change)
+        if key in node:
+            node[key] = _inner(node[key], change)
     for key in _LIST:
         if isinstance(node.get(key), list):
-            node[key] = [_walk(entry, change) if isinstance(entry, dict) else entry for entry in node[key]]
+            node[key] = [_inner(entry, change) for entry in node[key]]
     for key in _NAMED:
         if isinstance(node.get(key), dict):
-            named = cast("dict[str, Any]", node[key])
-            node[key] = {
-                name: _walk(entry, change) if isinstance(entry, dict) else entry for name, entry in named.items()
-            }
+            node[key] = {name: _inner(entry, change) for name, entry in node[key].items()}
     return change(node)
+
+
+def _inner(value: Any, change: Callable[[Schema], Schema]) -> Any:
+    # true and false are schemas too, and `items` was a list in older drafts.
+    return _walk(cast("Schema", value), change) if isinstance(value, dict) else value
 
 
 def _is_object(node: Schema) -> bool:

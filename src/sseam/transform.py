@@ -8,15 +8,14 @@ but for the results of its calls: a history that grows keeps the bytes it had.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, TypeAlias, TypeGuard
 
 import msgspec
 
+from .callids import IdRule, wire_id
 from .content import Content, DocumentContent, ImageContent, TextContent
-from .context import HistoryMessage, Model, ToolResultMessage, UserMessage
+from .context import HistoryMessage, Model, ToolResultMessage, UserMessage, parts_of
 from .errors import RequestError
 from .families import same_model
 from .message import (
@@ -30,11 +29,11 @@ from .message import (
     ThinkingBlock,
     ToolCall,
 )
+from .tools import ToolResult
 
 __all__ = [
     "NOT_RUN",
     "RULES",
-    "IdRule",
     "Target",
     "answer_calls",
     "cut_at_fallback",
@@ -53,28 +52,6 @@ __all__ = [
 Messages: TypeAlias = tuple[HistoryMessage, ...]
 
 NOT_RUN = "This call was not run, and there is no result."
-
-
-class IdRule(msgspec.Struct, frozen=True, kw_only=True):
-    """Which ids of tool calls a service takes.
-
-    Attributes:
-        alphabet: inside of a regular expression's brackets; "" means any character.
-        max_length: in characters; 0 means any.
-        exact: the length must be `max_length`.
-        unique: an id may be used once in the whole conversation, not only once in a turn.
-    """
-
-    alphabet: str = ""
-    max_length: int = 0
-    exact: bool = False
-    unique: bool = False
-
-    def accepts(self, id: str) -> bool:
-        """Whether the service takes this id."""
-        size = self.max_length or len(id)
-        fits = len(id) == size if self.exact else len(id) <= size
-        return fits and (not self.alphabet or re.fullmatch(f"[{self.alphabet}]+", id) is not None)
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,11 +215,7 @@ def drop_blank_text(messages: Messages, target: Target) -> Messages:
             return _with(
                 message, _without(message.content, lambda block: _is_text(block) and blank(block.text), target.paired)
             )
-        if isinstance(message.content, str):
-            return msgspec.structs.replace(message, content="") if blank(message.content) else message
-        return _with_parts(
-            message, (part for part in message.content if not (isinstance(part, TextContent) and blank(part.text)))
-        )
+        return _map_parts(message, lambda part: None if isinstance(part, TextContent) and blank(part.text) else part)
 
     return tuple(cleaned(message) for message in messages)
 
@@ -291,12 +264,7 @@ def describe_attachments(messages: Messages, target: Target) -> Messages:
             return _placeholder("document", part.media_type, part.data, part.url, part.title)
         return part
 
-    def described(message: HistoryMessage) -> HistoryMessage:
-        if isinstance(message, Message) or isinstance(message.content, str):
-            return message
-        return _with_parts(message, (readable(part) for part in message.content))
-
-    return tuple(described(message) for message in messages)
+    return tuple(message if isinstance(message, Message) else _map_parts(message, readable) for message in messages)
 
 
 def _placeholder(
@@ -312,7 +280,7 @@ def _placeholder(
 
 
 def answer_calls(messages: Messages, _target: Target) -> Messages:
-    """Every call gets exactly one result, directly behind its turn and in the order of the calls.
+    """Every call gets exactly one result, directly behind its message and in the order of the calls.
 
     Results are looked for up to the next assistant turn. A call without one gets one that says it
     was not run; a result without a call is dropped.
@@ -321,16 +289,19 @@ def answer_calls(messages: Messages, _target: Target) -> Messages:
     """
     answered: list[HistoryMessage] = []
     for turn, others in _turns(messages):
-        results: dict[str, list[ToolResultMessage]] = {}
-        for message in others:
-            if isinstance(message, ToolResultMessage):
-                results.setdefault(message.call_id, []).append(message)
+        given = [message for message in others if isinstance(message, ToolResultMessage)]
+        results: dict[str, list[ToolResult]] = {}
+        for result in (result for message in given for result in message.results):
+            results.setdefault(result.call_id, []).append(result)
+        called: set[str] = set()
+        marked = any(message.cache for message in given)
         for message in turn:
             answered.append(message)
-            answered += (_result_of(call, results) for call in _distinct_calls(message))
-        called = {call.id for message in turn for call in message.tool_calls}
-        for id, spare in results.items():
-            if id in called and spare:
+            if calls := _distinct_calls(message):
+                called.update(call.id for call in calls)
+                answered.append(ToolResultMessage(tuple(_result_of(call, results) for call in calls), cache=marked))
+        for id in called & results.keys():
+            if results[id]:
                 raise RequestError(f"there are two results for the tool call {id!r}")
         answered += (message for message in others if not isinstance(message, ToolResultMessage))
     return tuple(answered)
@@ -360,10 +331,10 @@ def _distinct_calls(message: Message) -> tuple[ToolCall, ...]:
     return message.tool_calls
 
 
-def _result_of(call: ToolCall, results: dict[str, list[ToolResultMessage]]) -> ToolResultMessage:
+def _result_of(call: ToolCall, results: dict[str, list[ToolResult]]) -> ToolResult:
     found = results.get(call.id)
     if not found:
-        return ToolResultMessage(call_id=call.id, name=call.name, content=NOT_RUN, is_error=True)
+        return ToolResult.error(call, NOT_RUN)
     return msgspec.structs.replace(found.pop(0), name=call.name)
 
 
@@ -381,7 +352,8 @@ def translate_ids(messages: Messages, target: Target) -> Messages:
             at = number
             translated.append(_with(message, (_renamed(block, names[at]) for block in message.content)))
         elif isinstance(message, ToolResultMessage):
-            translated.append(msgspec.structs.replace(message, call_id=names[at][message.call_id]))
+            results = (msgspec.structs.replace(result, call_id=names[at][result.call_id]) for result in message.results)
+            translated.append(msgspec.structs.replace(message, results=tuple(results)))
         else:
             translated.append(message)
     return tuple(translated)
@@ -401,28 +373,9 @@ def _wire_ids(messages: Messages, rule: IdRule) -> dict[int, dict[str, str]]:
         if isinstance(message, Message):
             in_turn: set[str] = set()
             names[number] = {
-                call.id: _wire_id(call.id, rule, taken if rule.unique else in_turn) for call in message.tool_calls
+                call.id: wire_id(call.id, rule, taken if rule.unique else in_turn) for call in message.tool_calls
             }
     return names
-
-
-def _wire_id(id: str, rule: IdRule, taken: set[str]) -> str:
-    """`id`, or the first id made from it that is acceptable and free; it is then taken."""
-    candidate, attempt = id, 0
-    while candidate in taken or not rule.accepts(candidate):
-        candidate = _minted(id, attempt, rule)
-        attempt += 1
-    taken.add(candidate)
-    return candidate
-
-
-def _minted(id: str, attempt: int, rule: IdRule) -> str:
-    digest = hashlib.sha256(f"{attempt}:{id}".encode()).hexdigest()
-    if rule.exact:
-        return digest[: rule.max_length]
-    readable = re.sub(f"[^{rule.alphabet}]", "", id) if rule.alphabet else id
-    length = max((rule.max_length or 64) - 13, 0)
-    return f"{readable[:length]}_{digest[:12]}"
 
 
 def _renamed(block: Block, names: dict[str, str]) -> Block:
@@ -430,8 +383,8 @@ def _renamed(block: Block, names: dict[str, str]) -> Block:
 
 
 def drop_empty_messages(messages: Messages, _target: Target) -> Messages:
-    """A message with nothing in it goes; a tool's result stays, since its call needs one."""
-    return tuple(message for message in messages if message.content or isinstance(message, ToolResultMessage))
+    """A message with nothing in it goes; an empty result stays, since its call needs one."""
+    return tuple(message for message in messages if isinstance(message, ToolResultMessage) or message.content)
 
 
 Rule: TypeAlias = Callable[[Messages, Target], Messages]
@@ -458,13 +411,16 @@ def _up_to(last: Rule, messages: Messages, target: Target) -> Messages:
 # ---- helpers
 
 
-def paired_server_tools(content: Iterable[Block], open_turn: bool = False) -> tuple[Block, ...]:
+def paired_server_tools(
+    content: Iterable[Block], among: Iterable[Block] | None = None, open_turn: bool = False
+) -> tuple[Block, ...]:
     """The blocks without server-run calls that lack their result, and results that lack their call.
 
-    In an `open_turn` calls without result stay: the provider goes on with them.
+    `among` are the blocks in which the other half is looked for: a paused turn goes on in the next
+    message. In an `open_turn` calls without result stay: the provider goes on with them.
     """
     blocks = tuple(content)
-    raws = [block.raw for block in blocks if isinstance(block, ServerToolBlock)]
+    raws = [block.raw for block in (blocks if among is None else among) if isinstance(block, ServerToolBlock)]
     calls = {raw.get("id") for raw in raws}
     results = {raw.get("tool_use_id") for raw in raws}
 
@@ -484,9 +440,19 @@ def _with(message: Message, content: Iterable[Block]) -> Message:
     return message if blocks == message.content else msgspec.structs.replace(message, content=blocks)
 
 
-def _with_parts(message: UserMessage | ToolResultMessage, content: Iterable[Content]) -> HistoryMessage:
-    parts = tuple(content)
-    return message if parts == message.content else msgspec.structs.replace(message, content=parts)
+def _map_parts(
+    message: UserMessage | ToolResultMessage, change: Callable[[Content], Content | None]
+) -> UserMessage | ToolResultMessage:
+    """The message with every part of its content changed, or left out where `change` gives None."""
+
+    def changed(content: str | tuple[Content, ...]) -> tuple[Content, ...]:
+        return tuple(part for part in map(change, parts_of(content)) if part is not None)
+
+    if isinstance(message, ToolResultMessage):
+        results = (msgspec.structs.replace(result, content=changed(result.content)) for result in message.results)
+        return msgspec.structs.replace(message, results=tuple(results))
+    content = changed(message.content)
+    return message if content == parts_of(message.content) else msgspec.structs.replace(message, content=content)
 
 
 def _map_assistant(messages: Messages, change: Callable[[Message], Message]) -> Messages:

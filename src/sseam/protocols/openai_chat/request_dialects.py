@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from ...callids import IdRule
 from ...context import KeySource
-from ...transform import IdRule
 
 __all__ = ["DIALECTS", "UNKNOWN", "RequestDialect", "Switch", "detect", "request_dialect"]
 
@@ -145,7 +145,7 @@ _ROWS: tuple[RequestDialect, ...] = (
         choice_with_thinking=False,
         formats=("json_object",),
         switch="thinking_type",
-        efforts=("low", "high", "max"),
+        efforts=(*_LOW_HIGH, "max"),
         replay="reasoning_content",
         replay_blank=True,
         parallel=None,

@@ -1,0 +1,147 @@
+"""Reasoning in requests to Chat Completions servers: how it is switched, and how it goes back.
+
+Every server has its own words for both; `request_dialects` says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...context import Options, ThinkingLevel
+from ...errors import RequestError
+from ...families import BUDGETS, OpenAIFamily, nearest
+from ...message import Message, ThinkingBlock
+from .request_dialects import RequestDialect, Switch
+
+__all__ = ["replayed_reasoning", "switch_reasoning"]
+
+
+def switch_reasoning(
+    options: Options, dialect: RequestDialect, family: OpenAIFamily, *, forced: bool, tools: bool
+) -> dict[str, Any]:
+    """The fields that ask for the caller's level, in the dialect's words; none where no level is set.
+
+    `forced`: a tool must be called. `tools`: the request has tools.
+    Raises RequestError for reasoning beside tools on a model that takes only one of them here.
+    """
+    level = options.thinking
+    if not family.chat_tools_with_reasoning and tools:
+        if level not in (None, "off"):
+            raise RequestError(
+                "on Chat Completions this model takes no tools together with reasoning",
+                hint="Use the Responses API, or thinking='off'",
+            )
+        return {"reasoning_effort": "none"}
+    if level is None:
+        return {}
+    if forced and not dialect.choice_with_thinking:
+        level = "off"
+    # Chat Completions refuses "max" for every model of OpenAI's own.
+    efforts = tuple(effort for effort in family.efforts if effort != "max") if dialect.maker else dialect.efforts
+    return _SWITCHES[dialect.switch](level, efforts, dialect)
+
+
+_Fields = dict[str, Any]
+
+
+def _no_switch(_level: ThinkingLevel, _efforts: tuple[str, ...], _dialect: RequestDialect) -> _Fields:
+    return {}
+
+
+def _effort(level: ThinkingLevel, efforts: tuple[str, ...], _dialect: RequestDialect) -> _Fields:
+    effort = nearest(level, efforts)
+    return {"reasoning_effort": effort} if effort else {}
+
+
+def _thinking_type(level: ThinkingLevel, efforts: tuple[str, ...], dialect: RequestDialect) -> _Fields:
+    if level == "off":
+        return {"thinking": {"type": "disabled"}}
+    return {"thinking": {"type": "enabled", **dialect.switch_on}, **_effort(level, efforts, dialect)}
+
+
+def _thinking_budget(level: ThinkingLevel, _efforts: tuple[str, ...], _dialect: RequestDialect) -> _Fields:
+    if level == "off":
+        return {"thinking": {"type": "disabled"}}
+    return {"thinking": {"type": "enabled", "budget_tokens": BUDGETS[level]}}
+
+
+def _enable_thinking(level: ThinkingLevel, _efforts: tuple[str, ...], dialect: RequestDialect) -> _Fields:
+    if level == "off":
+        return {"enable_thinking": False}
+    return {"enable_thinking": True, "thinking_budget": BUDGETS[level], **dialect.switch_on}
+
+
+def _reasoning_object(level: ThinkingLevel, efforts: tuple[str, ...], _dialect: RequestDialect) -> _Fields:
+    return {"reasoning": {"enabled": False} if level == "off" else {"effort": nearest(level, efforts)}}
+
+
+def _reasoning_enabled(level: ThinkingLevel, efforts: tuple[str, ...], dialect: RequestDialect) -> _Fields:
+    if level == "off":
+        return {"reasoning": {"enabled": False}}
+    return {"reasoning": {"enabled": True}, **_effort(level, efforts, dialect)}
+
+
+def _reasoning_split(level: ThinkingLevel, _efforts: tuple[str, ...], _dialect: RequestDialect) -> _Fields:
+    # It always thinks; this moves the thinking out of the answer.
+    return {} if level == "off" else {"reasoning_split": True}
+
+
+def _template(level: ThinkingLevel, _efforts: tuple[str, ...], _dialect: RequestDialect) -> _Fields:
+    return {"chat_template_kwargs": {"enable_thinking": level != "off"}}
+
+
+def _template_args(level: ThinkingLevel, _efforts: tuple[str, ...], _dialect: RequestDialect) -> _Fields:
+    return {"chat_template_args": {"enable_thinking": level != "off"}}
+
+
+_SWITCHES: dict[Switch, Callable[[ThinkingLevel, tuple[str, ...], RequestDialect], _Fields]] = {
+    "none": _no_switch,
+    "effort": _effort,
+    "thinking_type": _thinking_type,
+    "thinking_budget": _thinking_budget,
+    "enable_thinking": _enable_thinking,
+    "reasoning_object": _reasoning_object,
+    "reasoning_enabled": _reasoning_enabled,
+    "reasoning_split": _reasoning_split,
+    "template": _template,
+    "template_args": _template_args,
+}
+
+
+# ---- the way back
+
+
+def replayed_reasoning(message: Message, dialect: RequestDialect, content: Any) -> dict[str, Any]:
+    """The fields of an assistant turn that carry its reasoning; for parts of the content, the whole `content`."""
+    blocks = [block for block in message.content if isinstance(block, ThinkingBlock)]
+    text = "".join(block.thinking for block in blocks)
+    field = dialect.replay
+    if field is None or (dialect.replay_with_calls and not message.tool_calls):
+        return {}
+    if field == "thinking_parts":
+        return _thinking_parts(blocks, content)
+    if field == "reasoning_details":
+        details = [item for block in blocks for item in block.extra.get("reasoning_details", ())]
+        return {field: details} if details else {}
+    if field == "extra_content":
+        return {}
+    # Copilot's proof of the text beside it.
+    kept = {name: block.extra[name] for block in blocks for name in ("reasoning_opaque",) if name in block.extra}
+    if not text and not dialect.replay_blank:
+        return kept
+    return {field: text, **kept}
+
+
+def _thinking_parts(blocks: list[ThinkingBlock], content: Any) -> dict[str, Any]:
+    if not blocks:
+        return {}
+    parts: list[dict[str, Any]] = []
+    for block in blocks:
+        part: dict[str, Any] = {
+            "type": "thinking",
+            "thinking": [{"type": "text", "text": block.thinking}],
+            "closed": True,
+        }
+        parts.append({**part, "signature": block.signature} if block.signature else part)
+    return {"content": [*parts, {"type": "text", "text": content}] if content else parts}

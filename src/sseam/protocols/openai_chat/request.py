@@ -1,0 +1,306 @@
+"""Context, model and options → the request of Chat Completions, in the form that a server wants.
+
+Source: OpenAI's API reference and the table in `request_dialects` (read 2026-11-29).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ...content import Content, DocumentContent, ImageContent
+from ...context import (
+    Context,
+    HistoryMessage,
+    Model,
+    NamedTool,
+    Options,
+    SystemPart,
+    ToolResultMessage,
+    UserMessage,
+)
+from ...errors import RequestError
+from ...families import OpenAIFamily, openai_family
+from ...message import Message, RefusalBlock, TextBlock, ToolCall
+from ...request import (
+    FunctionTool,
+    data_url,
+    join_url,
+    merge_body,
+    merge_headers,
+    read_tools,
+    require_declared,
+    result_text,
+    system_parts,
+    text_of,
+)
+from ...schema_subset import openai_strict
+from ...tools import ToolResult
+from ...transform import Target, repair
+from .reasoning import replayed_reasoning, switch_reasoning
+from .request_dialects import RequestDialect, request_dialect
+
+__all__ = ["body", "headers", "target", "url"]
+
+
+def target(model: Model) -> Target:
+    """What a history is repaired for."""
+    dialect = request_dialect(model.dialect, model.id)
+    return Target(model=model, ids=dialect.ids, thinking="plain" if dialect.replay else "none")
+
+
+def url(model: Model) -> str:
+    """The address that the body is posted to."""
+    return join_url(model.base_url, request_dialect(model.dialect).path)
+
+
+def headers(options: Options, credential: Mapping[str, str]) -> dict[str, str]:
+    """The headers, with the one of `sseam.models.credential`."""
+    return merge_headers({"content-type": "application/json", "accept": "text/event-stream", **credential}, options)
+
+
+def body(model: Model, context: Context, options: Options, *, stream: bool = True) -> dict[str, Any]:
+    """The JSON body.
+
+    Raises RequestError for what the server would refuse and what cannot be left out: a forced tool
+    that it does not know, tools where it takes none.
+    """
+    dialect = request_dialect(model.dialect, model.id)
+    family = openai_family(model.id, model.thinking) if dialect.maker else OpenAIFamily()
+    tools = _tools(context, dialect)
+    history = repair(context.messages, target(model))
+    sent: dict[str, Any] = {"model": model.id}
+    sent["messages"] = [*_system(context, dialect, family), *_messages(history, dialect)]
+    sent |= _tool_fields(tools, options, dialect)
+    reasoning = switch_reasoning(options, dialect, family, forced=_is_forced(options), tools=bool(tools))
+    sent |= reasoning
+    if options.max_output_tokens is not None:
+        sent[dialect.limit] = options.max_output_tokens
+    sent |= _sampling(options, dialect, family, reasoning.get("reasoning_effort"))
+    if options.stop_sequences and dialect.stop and family.stop:
+        sent["stop"] = list(options.stop_sequences)
+    sent |= _output(options, dialect, bool(tools))
+    sent |= _maker_fields(options, dialect)
+    if stream:
+        sent["stream"] = True
+        if dialect.ask_usage:
+            sent["stream_options"] = {"include_usage": True}
+    return merge_body(sent, options.extra_body)
+
+
+# ---- messages
+
+
+def _system(context: Context, dialect: RequestDialect, family: OpenAIFamily) -> list[dict[str, Any]]:
+    parts: tuple[SystemPart, ...] = system_parts(context)
+    if not parts:
+        return []
+    role = "developer" if dialect.developer and family.reasoning else "system"
+    return [{"role": role, "content": "\n\n".join(part.text for part in parts)}]
+
+
+def _messages(history: Iterable[HistoryMessage], dialect: RequestDialect) -> list[dict[str, Any]]:
+    sent: list[dict[str, Any]] = []
+    for message in history:
+        match message:
+            case Message():
+                sent.append(_assistant(message, dialect))
+            case ToolResultMessage():
+                sent += (_result(result, dialect) for result in message.results)
+                # The results stand directly behind their calls; what they show besides text comes after them.
+                if attached := [part for result in message.results for part in _attachments(result, dialect)]:
+                    sent.append({"role": "user", "content": attached})
+            case UserMessage():
+                sent.append({"role": "user", "content": _content(message.content, dialect)})
+    return _alternating(sent) if dialect.alternate else sent
+
+
+def _assistant(message: Message, dialect: RequestDialect) -> dict[str, Any]:
+    text = "".join(block.text for block in message.content if isinstance(block, TextBlock))
+    refusal = "".join(block.text for block in message.content if isinstance(block, RefusalBlock))
+    if not dialect.maker:
+        text, refusal = text + refusal, ""
+    calls = message.tool_calls
+    content: Any = text if text or not (calls or refusal) else None if dialect.null_content else ""
+    sent: dict[str, Any] = {"role": "assistant", "content": content}
+    if refusal:
+        sent["refusal"] = refusal
+    sent |= replayed_reasoning(message, dialect, content)
+    if calls:
+        sent["tool_calls"] = [_call(call, dialect) for call in calls]
+    return sent
+
+
+def _call(call: ToolCall, dialect: RequestDialect) -> dict[str, Any]:
+    sent: dict[str, Any] = {"id": call.id}
+    if call.kind == "custom" and dialect.maker:
+        return {**sent, "type": "custom", "custom": {"name": call.name, "input": call.arguments_json}}
+    arguments = (
+        msgspec.json.encode(call.arguments).decode() if call.kind == "custom" else call.arguments_json.strip() or "{}"
+    )
+    sent |= {"type": "function", "function": {"name": call.name, "arguments": arguments}}
+    if dialect.replay == "extra_content" and "extra_content" in call.extra:
+        sent["extra_content"] = call.extra["extra_content"]
+    return sent
+
+
+def _result(result: ToolResult, dialect: RequestDialect) -> dict[str, Any]:
+    sent: dict[str, Any] = {"role": "tool", "tool_call_id": result.call_id, "content": result_text(result)}
+    return {**sent, "name": result.name} if dialect.tool_name else sent
+
+
+def _attachments(result: ToolResult, dialect: RequestDialect) -> list[dict[str, Any]]:
+    parts = [part for part in result.content if text_of(part) is None]
+    if not parts:
+        return []
+    said = {"type": "text", "text": f"Attached to the result of {result.name} ({result.call_id}):"}
+    return [said, *(_part(part, dialect) for part in parts)]
+
+
+def _content(content: str | tuple[Content, ...], dialect: RequestDialect) -> str | list[dict[str, Any]]:
+    if isinstance(content, str):
+        return content
+    if len(content) == 1 and (text := text_of(content[0])) is not None:
+        return text
+    return [_part(part, dialect) for part in content]
+
+
+def _part(part: Content, dialect: RequestDialect) -> dict[str, Any]:
+    text = text_of(part)
+    if text is not None:
+        return {"type": "text", "text": text}
+    if isinstance(part, ImageContent):
+        if part.url is not None and not dialect.image_urls:
+            return {"type": "text", "text": f"Image: {part.url}"}
+        return {"type": "image_url", "image_url": {"url": data_url(part)}}
+    assert isinstance(part, DocumentContent)
+    if part.data is None or not dialect.files:
+        return {"type": "text", "text": f"Document: {part.title or ''} {part.url or part.media_type}"}
+    return {"type": "file", "file": {"filename": part.title or "document", "file_data": data_url(part)}}
+
+
+def _alternating(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages with neighbours of one role made one."""
+    merged: list[dict[str, Any]] = []
+    for message in messages:
+        if merged and merged[-1]["role"] == message["role"]:
+            before, after = _as_parts(merged[-1]["content"]), _as_parts(message["content"])
+            merged[-1] = {**merged[-1], "content": [*before, *after]}
+        else:
+            merged.append(message)
+    return merged
+
+
+def _as_parts(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+# ---- tools
+
+
+def _is_native(tool: dict[str, Any]) -> bool:
+    return isinstance(tool.get("function"), dict) or isinstance(tool.get("custom"), dict)
+
+
+def _tools(context: Context, dialect: RequestDialect) -> list[dict[str, Any]]:
+    read = read_tools(context.tools, _is_native)
+    if read and not dialect.tools:
+        raise RequestError(f"{dialect.name} takes no tools")
+    return [tool if isinstance(tool, dict) else _tool(tool, dialect) for tool in read]
+
+
+def _tool(tool: FunctionTool, dialect: RequestDialect) -> dict[str, Any]:
+    if tool.free_text and dialect.maker:
+        known = {"name": tool.name, "description": tool.description}
+        return {"type": "custom", "custom": {key: value for key, value in known.items() if value}}
+    strict = openai_strict(tool.schema) if tool.strict and dialect.strict else None
+    function: dict[str, Any] = {"name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = strict or tool.schema
+    if strict is not None:
+        function["strict"] = True
+    elif tool.strict is False and dialect.strict:
+        function["strict"] = False
+    return {"type": "function", "function": function}
+
+
+def _tool_fields(tools: list[dict[str, Any]], options: Options, dialect: RequestDialect) -> dict[str, Any]:
+    choice = options.tool_choice
+    require_declared(choice, (_name(tool) for tool in tools))
+    if not tools or (choice == "none" and "none" not in dialect.choices):
+        return {}
+    sent: dict[str, Any] = {"tools": tools}
+    match choice:
+        case NamedTool(name) if "named" in dialect.choices:
+            kind = next(tool["type"] for tool in tools if _name(tool) == name)
+            sent["tool_choice"] = {"type": kind, kind: {"name": name}}
+        case NamedTool(name) if "required" in dialect.choices:
+            # Where no tool can be named, the one that is meant is the only one there.
+            sent = {"tools": [tool for tool in tools if _name(tool) == name], "tool_choice": dialect.required}
+        case "required" if "required" in dialect.choices:
+            sent["tool_choice"] = dialect.required
+        case NamedTool() | "required":
+            raise RequestError(f"{dialect.name or 'this server'} cannot be made to call a tool", hint="Use 'auto'")
+        case None:
+            pass
+        case _ if choice in dialect.choices:
+            sent["tool_choice"] = choice
+        case _:  # "auto", which is what happens without a word
+            pass
+    if options.parallel_tool_calls is not None and dialect.parallel:
+        sent[dialect.parallel] = options.parallel_tool_calls
+    return sent
+
+
+def _name(tool: dict[str, Any]) -> str:
+    return str(tool[tool.get("type", "function")].get("name"))
+
+
+def _is_forced(options: Options) -> bool:
+    return options.tool_choice == "required" or isinstance(options.tool_choice, NamedTool)
+
+
+# ---- sampling, output, the maker's own fields
+
+
+def _sampling(options: Options, dialect: RequestDialect, family: OpenAIFamily, effort: str | None) -> dict[str, Any]:
+    sent: dict[str, Any] = {}
+    if family.sampling == "all" or (family.sampling == "effort_none" and effort == "none"):
+        sent = {"temperature": options.temperature, "top_p": options.top_p}
+    if dialect.top_k:
+        sent["top_k"] = options.top_k
+    if dialect.seed:
+        sent[dialect.seed] = options.seed
+    return {name: value for name, value in sent.items() if value is not None}
+
+
+def _output(options: Options, dialect: RequestDialect, tools: bool) -> dict[str, Any]:
+    output = options.output
+    if output is None or not dialect.formats or (tools and not dialect.format_with_tools):
+        return {}
+    if "json_schema" not in dialect.formats:
+        return {"response_format": {"type": "json_object"}}
+    strict = openai_strict(output.schema) if output.strict else None
+    described: dict[str, Any] = {"name": output.name}
+    if output.description:
+        described["description"] = output.description
+    described["schema"] = strict or output.schema
+    if output.strict:
+        described["strict"] = strict is not None
+    return {"response_format": {"type": "json_schema", "json_schema": described}}
+
+
+def _maker_fields(options: Options, dialect: RequestDialect) -> dict[str, Any]:
+    if not dialect.maker:
+        return {}
+    sent: dict[str, Any] = {}
+    if options.metadata:
+        sent["metadata"] = dict(options.metadata)
+    if options.cache.key is not None:
+        sent["prompt_cache_key"] = options.cache.key
+    if options.cache.retention is not None:
+        sent["prompt_cache_retention"] = "24h" if options.cache.retention == "long" else "in_memory"
+    return sent
