@@ -64,13 +64,8 @@ class Index(msgspec.Struct, Generic[K], frozen=True, gc=False, eq=False):
     bound, so that adding is O(1) and changes no earlier map.
     """
 
-    _numbers: dict[K, int]
+    _numbers: dict[K, int] = {}
     _bound: int = 0
-
-    @staticmethod
-    def empty() -> Index[K]:
-        """The map without a key."""
-        return Index({})
 
     def _own(self) -> dict[K, int]:
         return {key: number for key, number in self._numbers.items() if number < self._bound}

@@ -305,7 +305,7 @@ _NOWHERE = Part(None, -1, "", Kind.OPAQUE, "", {}, None, [], started_at_end=0)
 
 def initial(settings: Settings, wire: W) -> State[W]:
     """The state before the first event."""
-    return State(_NOWHERE, 0, wire, Head(settings, Index({})), Vector())
+    return State(_NOWHERE, 0, wire, Head(settings, Index()), Vector())
 
 
 # ---- the message

@@ -79,7 +79,7 @@ def initial(
     settings = fold.settings(
         NAME, TITLE, DEVIATIONS, DIALECTS, dialect=dialect, strict=strict, tools=tools, accept=accept
     )
-    return fold.initial(settings, Wire(Phase.IDLE, Index({})))
+    return fold.initial(settings, Wire(Phase.IDLE, Index()))
 
 
 # A delta of this wire class belongs to a block whose deltas have this neutral class.
