@@ -6,11 +6,11 @@
                 └────► pieces between blank lines, each tried likewise ──► Frame          fast path
                               └────► lines ──► fields ──► blank line ──► Frame            line machine
 
-The line machine is the standard's algorithm and could do everything alone. The fast paths only take what the
-machine would turn into exactly one frame of the same kind as the last; why that is sound is said at `Framer.feed`.
-Everything works on bytes: no byte of a UTF-8 sequence is a CR, LF, colon or space, so bytes are cut exactly
-where text would be, and a character cut by a chunk's end is no special case. Each byte is looked at a fixed number
-of times, however the stream is cut.
+The line machine is the standard's algorithm and could do everything alone. The fast paths only take a block of a
+data line, or of an event line and a data line, that the machine would turn into one frame; why that is sound is
+said at `Framer.feed`. Everything works on bytes: no byte inside a UTF-8 sequence is a CR, LF, colon or space, so
+bytes are cut exactly where text would be, and a character cut by a chunk's end is no special case. Each byte is
+looked at a bounded number of times, however the stream is cut.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _RETRY_MAX = 10**_RETRY_DIGITS
 # So many small pieces are held before they are joined: a pointer and an object header for each would
 # otherwise be many times the bytes that the limits count.
 _PACK = 4096
-# While a chunk's end may lie inside the learned prefix it is compared again with each chunk: a short prefix bounds that.
-_LONGEST_PREFIX = 256
+# A prefix that comes in many chunks is compared again with each: its length bounds that.
+_LONGEST_HEAD = 256
 
 
 class Limits(msgspec.Struct, frozen=True):
     """How much may be held before a blank line; None is no limit.
 
-    A line over its limit or a frame over its limit is a `FramingError` at the byte that passes it. Limits below
-    1 MiB elsewhere are known to break image events, which reach 10 MB; 64 MiB is about twice a 25 MB image in base64.
+    The byte that passes a limit raises `FramingError`. An image comes as one frame of up to tens of MB, so the
+    defaults leave room for that.
 
     Attributes:
         line: bytes of one line of any kind without its end.
-        frame: bytes of the data gathered for one frame, its line feeds included, and of the line being read.
+        frame: bytes of all field lines of one block without their ends, the line being read included.
     """
 
     line: int | None = 64 << 20
@@ -161,22 +161,22 @@ class Framer:
         self._length = 0
         self._dropped = 0
 
-        # The block since the last blank line: offset (-1: no line yet), type and data buffer, bytes of data, room
-        # for the next line within the limits, its own retry, and its field lines as received.
+        # The block since the last blank line: offset (-1: no line yet), type and data buffer, its own retry, its
+        # field lines as received, their size as the frame limit counts, and room for the next line in the limits.
         self._start = -1
         self._type = b""
         self._data = _Pieces(b"\n")
-        self._size = 0
-        self._room = self._limit
         self._retry: int | None = None
         self._block = _Pieces(b"")
+        self._size = 0
+        self._room = self._limit
 
-        # What stood before the value in the last plain block, b"" before the first one, and the type it gave.
-        # `_prefix` is `_learned` while the next byte begins a block, else b"", which is never cut from a chunk.
-        # `_held` begins such a block and was not run yet: it is the beginning of `_learned`, or `_learned` and bytes
-        # without line end; within the limits. So of all it could do it would only have set the type.
-        self._learned = b""
-        self._event = ""
+        # The fast paths: what stands before the value in a block written like the last plain one, and the type that
+        # it gives. `_prefix` is `_learned` while the next byte begins a block, else b"", which no chunk loses.
+        # `_held` is such a block's beginning that was not run yet: a part of `_learned`, or all of it and bytes
+        # without line end, within the limits. Of all that a line can do it could only have set the type.
+        self._learned = b"data: "
+        self._event = "message"
         self._prefix = b""
         self._held = _Pieces(b"")
         self._held_size = 0
@@ -193,7 +193,7 @@ class Framer:
         Raises:
             FramingError: a line or frame passed its limit, with the frames that the chunk completed before in
                 `.frames`; also after an earlier such error and after `close`.
-            TypeError: the chunk is no bytes.
+            TypeError: the chunk is not bytes-like; text was decoded too early.
         """
         # A chunk that holds one whole event written like the last one. `_prefix` is a run of whole lines that set
         # the type and nothing else, and "data: "; it stands there only while the machine is between two blocks.
@@ -227,10 +227,11 @@ class Framer:
             self._run(self._held.join(), [])
         line = self._bom or self._line.join()
         data = self._block.join() + line
-        incomplete = bool(line or self._size or self._type or self._id != self.last_event_id)
+        incomplete = bool(line or self._data.items or self._type or self._id != self.last_event_id)
         committed, retry = self.last_event_id, self.retry
         frames: list[Frame] = []
         if line:
+            self._room = sys.maxsize  # all that is held was checked, but for half a BOM
             self._interpret(line, self._dropped, frames)
         self._interpret(b"", 0, frames)
         self.last_event_id, self.retry = committed, retry
@@ -247,7 +248,7 @@ class Framer:
         if self._over:
             raise FramingError(self._over)
         if type(chunk) is not bytes:
-            chunk = _exact(chunk)
+            chunk = bytes(memoryview(chunk))
         if self._bom is not None:
             chunk = self._skip_bom(chunk, self._bom)
         if self._cr is not None and chunk:
@@ -292,7 +293,8 @@ class Framer:
         self._bom = None
         if chunk.startswith(_BOM):
             self._offset = len(_BOM)
-            return chunk[len(_BOM) :]
+            chunk = chunk[len(_BOM) :]
+        self._arm()
         return chunk
 
     def _skip_lf(self, chunk: bytes, keep: Callable[[bytes], None]) -> bytes:
@@ -316,29 +318,46 @@ class Framer:
         What stands in front of two line ends is a block, or several, or the rest of one; the machine is between
         two blocks behind them in any case. So the argument at `feed` holds for each piece with its two line ends.
         """
-        ends = b"\r\n\r\n" if _CR in chunk else b"\n\n"
+        end = b"\r\n" if _CR in chunk else b"\n"
+        ends = end + end
         *blocks, rest = chunk.split(ends)
         width = len(ends)
         for block in blocks:
             value = block.removeprefix(self._prefix)
+            if value is block and self._learn(block, end):
+                value = block.removeprefix(self._prefix)
             if value is block or _LF in value or _CR in value:
                 self._run(block + ends, frames)
             else:
                 frames.append(Frame(self._event, value, self.last_event_id, None, self._offset, self._number))
                 self._offset += len(block) + width
                 self._number += 1
-        if rest and not self._hold(rest):
+        if rest and not self._hold(rest, end):
             self._run(rest, frames)
 
-    def _hold(self, rest: bytes) -> bool:
-        """Whether `rest` can wait for the bytes after it in `_held`; then it does."""
-        prefix = self._prefix
-        value = rest.removeprefix(prefix)
-        if value is rest:
-            if not prefix.startswith(rest):
-                return False
-        elif _LF in value or _CR in value:
+    def _learn(self, block: bytes, end: bytes) -> bool:
+        """Learn what stands before the value if `block` is one, and begins like a plain one."""
+        if not self._prefix:
             return False
+        head, data, _ = block.partition(end + b"data: ")
+        if data and head.startswith(b"event: ") and _LF not in head and _CR not in head and len(head) <= _LONGEST_HEAD:
+            self._learned = head + data
+            self._event = head.removeprefix(b"event: ").decode("utf-8", "replace") or "message"
+        elif block.startswith(b"data: "):
+            self._learned, self._event = b"data: ", "message"
+        else:
+            return False
+        self._prefix = self._learned
+        return True
+
+    def _hold(self, rest: bytes, end: bytes) -> bool:
+        """Whether `rest`, a block's beginning, can wait in `_held` for the bytes after it; then it does."""
+        if not self._prefix.startswith(rest):
+            value = rest.removeprefix(self._prefix)
+            if value is rest and self._learn(rest, end):
+                value = rest.removeprefix(self._prefix)
+            if value is rest or _LF in value or _CR in value:
+                return False
         self._held.add(rest)
         self._held_size = len(rest)
         self._prefix = b""
@@ -408,8 +427,6 @@ class Framer:
             value = value[1:]
         if name == b"data":
             self._data.add(value)
-            self._size += len(value) + 1
-            self._room = min(self._line_limit, self._frame_limit - self._size)
         elif name == b"event":
             self._type = value
         elif name == b"id":
@@ -426,32 +443,25 @@ class Framer:
             self._comments += 1
             return
         self._block.add(raw)
+        self._size += len(line)
+        self._room = min(self._line_limit, self._frame_limit - self._size)
 
     def _blank(self, frames: list[Frame]) -> None:
         """Process a blank line: commit the id, dispatch if there is data, and begin a new block."""
         if self._start < 0:
             return
         self.last_event_id = self._id
-        if self._size:
+        if self._data.items:
             event = self._type.decode("utf-8", "replace") or "message"
             frames.append(Frame(event, self._data.join(), self._id, self._retry, self._start, self._number))
             self._number += 1
-            self._learn(event)
             self._data.clear()
-            self._size = 0
-            self._room = self._limit
         self._block.clear()
+        self._size = 0
+        self._room = self._limit
         self._start = -1
         self._type = b""
         self._retry = None
-
-    def _learn(self, event: str) -> None:
-        """Remember how the block was written, if it was at most an event line and then a data line with a space."""
-        *before, data = self._block.items
-        if data.startswith(b"data: ") and (not before or (len(before) == 1 and before[0].startswith(b"event"))):
-            prefix = b"".join((*before, b"data: "))
-            if len(prefix) <= _LONGEST_PREFIX:
-                self._learned, self._event = prefix, event
 
     def _too_long(self) -> FramingError:
         event = excerpt(self._type or b"message")
@@ -461,12 +471,6 @@ class Framer:
             detail = f"event {event} is larger than the frame limit of {self._frame_limit:,} bytes"
         offset = self._offset if self._start < 0 else self._start
         return FramingError(detail, where=Where(frame=self._number, offset=offset))
-
-
-def _exact(chunk: object) -> bytes:
-    if not isinstance(chunk, (bytes, bytearray, memoryview)):
-        raise TypeError(f"a chunk is bytes, bytearray or memoryview as received, not {type(chunk).__name__}")
-    return bytes(chunk)
 
 
 def _drop(_: bytes) -> None:
