@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from sseam.callids import IdRule, wire_id
+
+WORD = IdRule(alphabet="a-zA-Z0-9_-", max_length=16)
+
+
+@pytest.mark.parametrize(
+    ("rule", "id", "taken"),
+    [
+        (IdRule(), "anything goes: ü", True),
+        (IdRule(max_length=3), "abc", True),
+        (IdRule(max_length=3), "abcd", False),
+        (IdRule(max_length=3, exact=True), "ab", False),
+        (IdRule(max_length=3, exact=True), "abc", True),
+        (WORD, "call_1-x", True),
+        (WORD, "call|1", False),
+        (WORD, "x\n", False),
+        (WORD, "", False),
+    ],
+)
+def test_accepts(rule, id, taken):
+    assert rule.accepts(id) is taken
+
+
+def test_a_made_id_shows_where_it_comes_from():
+    assert wire_id("fc|call", WORD, set()).startswith("fcc_")
+    assert len(wire_id("x" * 99, WORD, set())) == 16
+
+
+def test_a_made_id_never_meets_one_that_is_taken():
+    taken: set[str] = set()
+    made = wire_id("a b", WORD, taken)
+    assert made in taken
+    assert wire_id("a b", WORD, taken) not in ("a b", made)
+    assert wire_id(made, WORD, taken) != made

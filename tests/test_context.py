@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from sseam import models
+from sseam.content import DocumentContent, ImageContent, TextContent
+from sseam.context import (
+    CachePolicy,
+    Context,
+    NamedTool,
+    Options,
+    OutputSchema,
+    SystemPart,
+    ToolResultMessage,
+    UserMessage,
+    assistant,
+)
+from sseam.message import Message, ThinkingBlock, ToolCall
+from sseam.tools import Tool, ToolResult
+
+CALL = ToolCall(
+    id="c1", name="look", arguments={"at": "é"}, arguments_json='{"at":"é"}', extra={"caller": {"type": "direct"}}
+)
+
+CONTEXTS = [
+    Context(),
+    Context(system="be brief", messages=(UserMessage("hi"),)),
+    Context(
+        system=(SystemPart("a", cache=True), SystemPart("b")),
+        messages=(
+            UserMessage((TextContent("see"), ImageContent(media_type="image/png", data="aGk=")), cache=True),
+            Message(
+                id="m1", model="x", protocol="openai-chat", content=(ThinkingBlock(thinking="hm"), CALL), complete=True
+            ),
+            ToolResultMessage(
+                (ToolResult(call_id="c1", name="look", content=(TextContent("found"),), data={"n": [1]}),)
+            ),
+            UserMessage((DocumentContent(media_type="text/plain", text="doc", title="t"),)),
+            assistant("done"),
+        ),
+        tools=({"name": "look", "input_schema": {"type": "object"}},),
+    ),
+]
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_a_context_goes_through_json(context):
+    assert Context.from_json(context.to_json()) == context
+
+
+def test_a_tool_is_stored_as_what_the_model_sees_of_it():
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    tool = Tool(name="f", description="d", schema=schema, run=lambda args: args, strict=True)
+    stored = Context.from_json(Context(tools=(tool,)).to_json())
+    assert stored.tools == ({"name": "f", "description": "d", "input_schema": schema, "strict": True},)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Options(),
+        Options(tool_choice="required", thinking="high", stop_sequences=("a",)),
+        Options(
+            tool_choice=NamedTool("f"),
+            output=OutputSchema(schema={"type": "object"}),
+            cache=CachePolicy(retention="long"),
+        ),
+        models.anthropic("claude-opus-5"),
+        models.compatible("m", base_url="http://localhost:11434/v1"),
+    ],
+)
+def test_options_and_models_go_through_json(value):
+    assert msgspec.json.decode(msgspec.json.encode(value), type=type(value)) == value
+
+
+def test_what_is_no_context_is_refused():
+    with pytest.raises(msgspec.ValidationError):
+        Context.from_json(b'{"messages":[{"role":"nobody","content":"x"}]}')
