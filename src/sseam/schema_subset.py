@@ -170,7 +170,7 @@ def _is_object(node: Schema) -> bool:
     return node.get("type") == "object" or "properties" in node
 
 
-_SAYS_SOMETHING = ("type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const")
+_SAYS_SOMETHING = ("type", "properties", "anyOf", "oneOf", "allOf", "$ref", "enum", "const")
 
 
 def _close(node: Schema) -> Schema:
