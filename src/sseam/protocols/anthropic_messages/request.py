@@ -318,10 +318,12 @@ def _budget(level: ThinkingLevel, max_tokens: int) -> int:
 
 
 def _may_start_thinking(messages: list[dict[str, Any]]) -> bool:
-    """Whether the open turn began with thinking, as it must where thinking has a budget.
+    """Whether a turn that waits for results began with thinking, as it must where thinking has a budget.
 
     It did not where the turn was begun by another model, or without thinking: then this turn goes on without.
     """
+    if messages[-1]["role"] == "assistant":
+        return True
     for number in reversed(range(len(messages))):
         blocks = messages[number]["content"]
         if messages[number]["role"] == "user" and any(block["type"] != "tool_result" for block in blocks):
