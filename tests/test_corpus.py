@@ -1,0 +1,96 @@
+"""Recorded streams give what an independent fold of the same bytes gives, however they are cut.
+
+The recordings are not part of the project: SSEAM_CORPUS says where they lie.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sseam
+from harness import ALL_REASONS, calls, chunkings, load, outcome, run
+
+ROOT = Path(os.environ["SSEAM_CORPUS"]) / "corpus" if "SSEAM_CORPUS" in os.environ else None
+NEEDS_CORPUS = pytest.mark.skipif(ROOT is None, reason="SSEAM_CORPUS is not set: no recorded streams at hand")
+
+# Where a rule of the protocol's reference says otherwise than a plain fold: the error, and why.
+RULE_WINS: dict[str, tuple[type[sseam.SseamError], str]] = {
+    "anthropic__ai__spliced-message-start": (sseam.ProtocolError, "a second message spliced into the first"),
+}
+
+
+def rows() -> list[Any]:
+    if ROOT is None:
+        return []
+    return [pytest.param(row, id=Path(row["file"]).name) for row in load(ROOT / "manifest.json")]
+
+
+@NEEDS_CORPUS
+@pytest.mark.parametrize("row", rows())
+def test_recording_gives_its_expected_result(row: dict[str, Any]) -> None:
+    assert ROOT is not None
+    data = (ROOT / row["file"]).read_bytes()
+    expected = load(ROOT / row["expected"])
+    expected |= expected.get("if_tail_flushed") or {}
+    options = {"accept": ALL_REASONS, "tools": row["request_tools"] or ()}
+
+    results = {name: run(chunks, row["protocol"], **options) for name, chunks in chunkings(data)}
+    whole = results["whole"]
+    for name, result in results.items():
+        assert outcome(result) == outcome(whole), name
+
+    exception = RULE_WINS.get(Path(row["file"]).stem)
+    if exception is not None:
+        assert type(whole.error) is exception[0], exception[1]
+        return
+    last = whole.last
+    assert last.text == expected["text"]
+    assert last.thinking == (expected["thinking"] or "")
+    assert calls(last.tool_calls) == [
+        {"id": call["id"], "name": call["name"], "arguments": call["arguments"]} for call in expected["tool_calls"]
+    ]
+    assert [call.name for call in last.withheld] == [call["name"] for call in expected["incomplete_tool_calls"]]
+    assert last.raw_stop_reason == expected["stop_reason"]
+    assert last.usage.raw == (expected["usage"] or {})
+    assert isinstance(whole.error, sseam.ApiError) == bool(expected["error"])
+    assert (whole.message is not None) == expected["complete"]
+
+
+@NEEDS_CORPUS
+@pytest.mark.parametrize("row", rows())
+def test_a_cut_recording_is_never_a_message(row: dict[str, Any]) -> None:
+    """Cut anywhere before the end of its terminal event, a stream releases no call that the whole does not."""
+    assert ROOT is not None
+    data = (ROOT / row["file"]).read_bytes()
+    options = {"accept": ALL_REASONS, "tools": row["request_tools"] or ()}
+    parser = sseam.Parser(row["protocol"], **options)
+    parser.feed(data)
+    if not parser.done:
+        return  # no terminal event: nothing to cut before
+    released = calls(parser.result().tool_calls) if parser.partial.complete else []
+    for cut in _cuts(data, _terminal(data, row["protocol"], options)):
+        result = run([data[:cut]], row["protocol"], recording=False, **options)
+        assert result.message is None, cut
+        assert all(call in released for call in calls(result.last.tool_calls)), cut
+
+
+def _terminal(data: bytes, protocol: str, options: dict[str, Any]) -> int:
+    """The offset of the frame that held the terminal event."""
+    parser = sseam.Parser(protocol, **options)
+    for frame in sseam.Framer().feed(data):
+        parser.feed_frame(frame)
+        if parser.done:
+            return frame.offset
+    raise AssertionError("no terminal event")
+
+
+def _cuts(data: bytes, terminal: int) -> list[int]:
+    """Every byte of a short stream; of a longer one every frame's end and what lies around the last."""
+    if terminal < 2500:
+        return list(range(terminal + 1))
+    frames = [frame.offset for frame in sseam.Framer().feed(data)]
+    step = max(1, len(frames) // 40)
+    return [offset + shift for offset in frames[::step] for shift in (0, 9) if offset + shift <= terminal]
