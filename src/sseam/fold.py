@@ -179,6 +179,7 @@ class Part(msgspec.Struct, frozen=True, gc=False, eq=False):
 
     Attributes:
         delta: the neutral class of its deltas, None once it has ended or where it has none.
+        accepts: the wire's class of its deltas, as the reducer named it; None once it has ended.
         index: its neutral index; key: the wire's own index or key.
         kind: what it is; wire: the wire's word for it.
         fields: what else is known: `id`, `name`, `input` of a call, `signature`, `citations`, `raw`
@@ -191,6 +192,7 @@ class Part(msgspec.Struct, frozen=True, gc=False, eq=False):
     """
 
     delta: type[Any] | None
+    accepts: type[Any] | None
     index: int
     key: int | str
     kind: Kind
@@ -300,7 +302,7 @@ class State(msgspec.Struct, Generic[W], frozen=True, gc=False, eq=False):
 
 Step: TypeAlias = tuple[State[W], Events]
 
-_NOWHERE = Part(None, -1, "", Kind.OPAQUE, "", {}, None, [], started_at_end=0)
+_NOWHERE = Part(None, None, -1, "", Kind.OPAQUE, "", {}, None, [], started_at_end=0)
 
 
 def initial(settings: Settings, wire: W) -> State[W]:
@@ -412,14 +414,23 @@ def update(state: State[W], **fields: Any) -> State[W]:
 
 
 def start(
-    state: State[W], wire: W, kind: Kind, *, key: int | str, name: str, text: str = "", fields: dict[str, Any]
+    state: State[W],
+    wire: W,
+    kind: Kind,
+    *,
+    key: int | str,
+    name: str,
+    fields: dict[str, Any],
+    text: str = "",
+    accepts: type[Any] | None = None,
 ) -> Step[W]:
     """A block starts and comes into focus. `wire` is the protocol part of the next state.
 
     Args:
         key: the wire's own index or key; name: the wire's word for the block.
-        text: what the start already gives of it.
         fields: see `Part`.
+        text: what the start already gives of it.
+        accepts: the wire's class of its deltas, for a reducer that tells by it what fits.
 
     Raises:
         InvalidToolCall: a call without id or name, with an id that was used, or of an undeclared tool.
@@ -427,7 +438,7 @@ def start(
     head = state.head
     index = head.started
     call_ids = _claim(head, index, key, fields) if kind is Kind.TOOL else head.call_ids
-    part = Part(_DELTA.get(kind), index, key, kind, name, fields, None, [])
+    part = Part(_DELTA.get(kind), accepts, index, key, kind, name, fields, None, [])
     head = msgspec.structs.replace(head, started=index + 1, open=head.open + 1, call_ids=call_ids)
     state = State(part, 0, wire, head, _store(state).append(part))
     events: Events = (_START[kind](part),)
@@ -502,7 +513,7 @@ def end(state: State[W]) -> Step[W]:
     head = state.head
     part = state.part
     result = _call(part, head.settings) if part.kind is Kind.TOOL else _BLOCK[part.kind](part)
-    closed = {"delta": None, "started_at_end": head.started}
+    closed = {"delta": None, "accepts": None, "started_at_end": head.started}
     if isinstance(result, InvalidToolCall):
         part = msgspec.structs.replace(part, fault=result, **closed)
         head = msgspec.structs.replace(head, open=head.open - 1, fault=part.index)

@@ -137,14 +137,15 @@ class Parser:
 
     def _run(self, frames: list[Frame]) -> list[Event]:
         state = self._state
+        decode, reduce = self._decode, self._reduce
         events: list[Event] = []
         for frame in frames:
             try:
-                wire = self._decode(frame)
+                wire = decode(frame)
             except ProtocolError as error:
                 state, caused = fold.fail(state, error)
             else:
-                state, caused = self._reduce(state, wire)
+                state, caused = reduce(state, wire)
             events += caused
             result = state.head.result
             if result is not None:

@@ -82,17 +82,6 @@ def initial(
     return fold.initial(settings, Wire(Phase.IDLE, Index()))
 
 
-# A delta of this wire class belongs to a block whose deltas have this neutral class.
-_NEUTRAL: dict[type[Any], type[Any]] = {
-    wire.TextDelta: events.TextDelta,
-    wire.ThinkingDelta: events.ThinkingDelta,
-    wire.InputJsonDelta: events.ToolCallDelta,
-    wire.SignatureDelta: wire.SignatureDelta,
-    wire.CitationsDelta: wire.CitationsDelta,
-    wire.CompactionDelta: wire.CompactionDelta,
-}
-
-
 def reduce(state: State, event: wire.Event) -> Step:
     """The next state, and the neutral events that `event` caused.
 
@@ -102,7 +91,7 @@ def reduce(state: State, event: wire.Event) -> Step:
     if type(event) is ContentBlockDelta:
         delta = event.delta
         part = state.focus
-        if part.key == event.index and _NEUTRAL[type(delta)] is part.delta:
+        if part.key == event.index and part.accepts is type(delta):
             return append(state, delta.text)  # pyright: ignore[reportAttributeAccessIssue]
     if state.head.result is not None:
         return state, ()
@@ -279,8 +268,23 @@ def _start(state: State, index: int, raw: dict[str, Any]) -> Step:
             return _start_other(state, index, type, raw)
     name = raw["type"]
     fields["extra"] = {key: value for key, value in raw.items() if key not in _TYPED_FIELDS[kind]}
-    return fold.start(state, _with_key(state, index), kind, key=index, name=name, text=text or "", fields=fields)
+    return fold.start(
+        state,
+        _with_key(state, index),
+        kind,
+        key=index,
+        name=name,
+        fields=fields,
+        text=text or "",
+        accepts=_ACCEPTS.get(kind),
+    )
 
+
+_ACCEPTS: dict[Kind, type[Any]] = {
+    Kind.TEXT: wire.TextDelta,
+    Kind.THINKING: wire.ThinkingDelta,
+    Kind.TOOL: wire.InputJsonDelta,
+}
 
 _TYPED_FIELDS = {
     Kind.TEXT: frozenset({"type", "text", "citations"}),
@@ -331,7 +335,7 @@ def _on_block_delta(state: State, event: wire.ContentBlockDelta) -> Step:
     part = state.part
     match delta:
         case wire.TextDelta(text) | wire.ThinkingDelta(text) | wire.InputJsonDelta(text) if (
-            _NEUTRAL[type(delta)] is part.delta
+            part.accepts is type(delta)
         ):
             return append(state, text)
         case wire.InputJsonDelta(text) if part.kind is Kind.SERVER:
