@@ -202,7 +202,7 @@ class Part(msgspec.Struct, frozen=True, gc=False, eq=False):
     lot: list[str]
     used: int = 0
     block: Block | None = None
-    fault: InvalidToolCall | None = None
+    fault: toolargs.BadArguments | None = None
     started_at_end: int | None = None
 
     @property
@@ -246,6 +246,7 @@ class Head(msgspec.Struct, frozen=True):
             ended as a call that can be used.
         call_ids: the ids of the calls so far, each with its block's index.
         fault: index of a block whose call is invalid and not yet judged.
+        alternatives: the messages of further choices, set before the end.
         result: the terminal event, once there is one.
     """
 
@@ -263,6 +264,7 @@ class Head(msgspec.Struct, frozen=True):
     open: int = 0
     calls: int = 0
     fault: int | None = None
+    alternatives: tuple[Message, ...] = ()
     result: Done | Failed | None = None
 
 
@@ -514,7 +516,7 @@ def end(state: State[W]) -> Step[W]:
     part = state.part
     result = _call(part, head.settings) if part.kind is Kind.TOOL else _BLOCK[part.kind](part)
     closed = {"delta": None, "accepts": None, "started_at_end": head.started}
-    if isinstance(result, InvalidToolCall):
+    if isinstance(result, toolargs.BadArguments):
         part = msgspec.structs.replace(part, fault=result, **closed)
         head = msgspec.structs.replace(head, open=head.open - 1, fault=part.index)
         return State(part, part.used, state.wire, head, state.stored), ()
@@ -578,7 +580,7 @@ _END: dict[Kind, Callable[[int, Any], Event]] = {
 # ---- calls
 
 
-def _call(part: Part, settings: Settings) -> ToolCall | InvalidToolCall:
+def _call(part: Part, settings: Settings) -> ToolCall | toolargs.BadArguments:
     """The call that an ended block makes.
 
     No fragment arrived: the input given at the start stands. Any arrived: their joined text is the
@@ -596,10 +598,10 @@ def _call(part: Part, settings: Settings) -> ToolCall | InvalidToolCall:
     else:
         arguments = toolargs.parse(text)
     if isinstance(arguments, toolargs.BadArguments):
-        return _invalid(part, text, arguments.reason, arguments.detail)
+        return arguments
     tool = settings.tools.get(fields["name"])
     if not arguments and tool is not None and tool.required:
-        return _invalid(part, part.text, "empty", f"the tool requires {', '.join(tool.required)}")
+        return toolargs.BadArguments("empty", f"the tool requires {', '.join(tool.required)}")
     return ToolCall(
         id=fields["id"],
         name=fields["name"],
@@ -618,17 +620,17 @@ _FAULT_TEXTS = {
 }
 
 
-def _invalid(part: Part, text: str, reason: str, detail: str) -> InvalidToolCall:
-    head = _FAULT_TEXTS.get(reason, "tool_use block {} had invalid input_json_delta JSON").format(part.key)
+def _invalid(part: Part, fault: toolargs.BadArguments) -> InvalidToolCall:
+    text = _FAULT_TEXTS.get(fault.reason, "tool_use block {} had invalid input_json_delta JSON")
     id, name = part.fields["id"], part.fields["name"]
     return InvalidToolCall(
-        head,
+        text.format(part.key),
         id=id,
         name=name,
-        arguments_json=text,
-        reason=reason,
+        arguments_json=part.text,
+        reason=fault.reason,
         where=Where(block=part.key, call=id),
-        hint=f"Arguments of {name!r}: {detail}",
+        hint=f"Arguments of {name!r}: {fault.detail}",
     )
 
 
@@ -743,7 +745,7 @@ def require_valid(state: State[Any]) -> None:
     if state.head.fault is not None:
         for part in parts(state):
             if part.fault is not None:
-                raise part.fault
+                raise _invalid(part, part.fault)
 
 
 def truncated(state: State[Any], expected: str) -> TruncatedStream:
@@ -799,5 +801,6 @@ def _message(state: State[Any], *, complete: bool, checked: bool) -> Message:
         ),
         complete=complete,
         raw=head.raw,
+        alternatives=head.alternatives,
     )
 
