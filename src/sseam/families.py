@@ -154,6 +154,7 @@ class OpenAIFamily(msgspec.Struct, frozen=True, kw_only=True):
     sampling: when sampling parameters are taken: "all", "effort_none" or "none".
     stop: takes stop sequences.
     chat_tools_with_reasoning: Chat Completions takes function tools and reasoning together.
+    cache: the prompt cache is steered by `prompt_cache_retention` or by `prompt_cache_options`.
     """
 
     reasoning: bool = False
@@ -161,6 +162,7 @@ class OpenAIFamily(msgspec.Struct, frozen=True, kw_only=True):
     sampling: Literal["all", "effort_none", "none"] = "all"
     stop: bool = True
     chat_tools_with_reasoning: bool = True
+    cache: Literal["retention", "options"] = "retention"
 
 
 _LOW_HIGH = ("low", "medium", "high")
@@ -186,10 +188,10 @@ _OPENAI: tuple[tuple[re.Pattern[str], OpenAIFamily], ...] = tuple(
         (r"^gpt-5\.\d+.*-pro", _reasoning("medium", "high", "xhigh")),
         (r"^gpt-5\.1(?!\d)", _reasoning("none", *_LOW_HIGH)),
         (r"^gpt-5\.[2-5](?!\d)", _reasoning("none", *_TO_XHIGH)),
-        (r"^gpt-5\.\d", _reasoning("none", *_TO_MAX, chat_tools_with_reasoning=False)),
+        (r"^gpt-5\.\d", _reasoning("none", *_TO_MAX, chat_tools_with_reasoning=False, cache="options")),
         (r"^gpt-5", _reasoning("minimal", *_LOW_HIGH)),
-        (r"^gpt-6(-astra|\.1-sol)", _reasoning(*_TO_MAX)),
-        (r"^gpt-6", _reasoning("none", *_TO_MAX)),
+        (r"^gpt-6(-astra|\.1-sol)", _reasoning(*_TO_MAX, cache="options")),
+        (r"^gpt-6", _reasoning("none", *_TO_MAX, cache="options")),
     )
 )
 

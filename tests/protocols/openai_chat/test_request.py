@@ -468,7 +468,7 @@ OUTPUT = OutputSchema(schema=SCHEMA, name="place", description="d")
         (
             "openai",
             OutputSchema(schema=SCHEMA, strict=False),
-            {"type": "json_schema", "json_schema": {"name": "output", "schema": SCHEMA}},
+            {"type": "json_schema", "json_schema": {"name": "output", "schema": SCHEMA, "strict": False}},
         ),
         (
             "openai",
@@ -499,6 +499,8 @@ def test_the_makers_own_fields():
     options = {"metadata": {"a": "b"}, "cache": CachePolicy(key="k", retention="long")}
     sent = {"metadata": {"a": "b"}, "prompt_cache_key": "k", "prompt_cache_retention": "24h"}
     assert body(stream=False, **options) == {"model": "gpt-4o", "messages": [USER], **sent}
+    newer = body(model=models.openai("gpt-6-luna"), cache=CachePolicy(retention="short"))
+    assert newer["prompt_cache_options"] == {"ttl": "30m"}
     assert body(model=server("vllm"), stream=False, **options) == {"model": "m", "messages": [USER]}
 
 

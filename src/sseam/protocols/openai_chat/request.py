@@ -39,6 +39,7 @@ from ...request import (
 from ...schema_subset import openai_strict
 from ...tools import ToolResult
 from ...transform import Target, repair
+from .._openai import cache_fields, is_forced, output_format, sampling_fields
 from .reasoning import replayed_reasoning, switch_reasoning
 from .request_dialects import RequestDialect, request_dialect
 
@@ -74,7 +75,7 @@ def body(model: Model, context: Context, options: Options, *, stream: bool = Tru
     sent: dict[str, Any] = {"model": model.id}
     sent["messages"] = [*_system(context, dialect, family), *_messages(history, dialect)]
     sent |= _tool_fields(tools, options, dialect)
-    reasoning = switch_reasoning(options, dialect, family, forced=_is_forced(options), tools=bool(tools))
+    reasoning = switch_reasoning(options, dialect, family, forced=is_forced(options), tools=bool(tools))
     sent |= reasoning
     if options.max_output_tokens is not None:
         sent[dialect.limit] = options.max_output_tokens
@@ -82,7 +83,7 @@ def body(model: Model, context: Context, options: Options, *, stream: bool = Tru
     if options.stop_sequences and dialect.stop and family.stop:
         sent["stop"] = list(options.stop_sequences)
     sent |= _output(options, dialect, bool(tools))
-    sent |= _maker_fields(options, dialect)
+    sent |= _maker_fields(options, dialect, family)
     if stream:
         sent["stream"] = True
         if dialect.ask_usage:
@@ -259,17 +260,11 @@ def _name(tool: dict[str, Any]) -> str:
     return str(tool[tool.get("type", "function")].get("name"))
 
 
-def _is_forced(options: Options) -> bool:
-    return options.tool_choice == "required" or isinstance(options.tool_choice, NamedTool)
-
-
 # ---- sampling, output, the maker's own fields
 
 
 def _sampling(options: Options, dialect: RequestDialect, family: OpenAIFamily, effort: str | None) -> dict[str, Any]:
-    sent: dict[str, Any] = {}
-    if family.sampling == "all" or (family.sampling == "effort_none" and effort == "none"):
-        sent = {"temperature": options.temperature, "top_p": options.top_p}
+    sent = sampling_fields(options, family, effort)
     if dialect.top_k:
         sent["top_k"] = options.top_k
     if dialect.seed:
@@ -283,24 +278,11 @@ def _output(options: Options, dialect: RequestDialect, tools: bool) -> dict[str,
         return {}
     if "json_schema" not in dialect.formats:
         return {"response_format": {"type": "json_object"}}
-    strict = openai_strict(output.schema) if output.strict else None
-    described: dict[str, Any] = {"name": output.name}
-    if output.description:
-        described["description"] = output.description
-    described["schema"] = strict or output.schema
-    if output.strict:
-        described["strict"] = strict is not None
-    return {"response_format": {"type": "json_schema", "json_schema": described}}
+    return {"response_format": {"type": "json_schema", "json_schema": output_format(options)}}
 
 
-def _maker_fields(options: Options, dialect: RequestDialect) -> dict[str, Any]:
+def _maker_fields(options: Options, dialect: RequestDialect, family: OpenAIFamily) -> dict[str, Any]:
     if not dialect.maker:
         return {}
-    sent: dict[str, Any] = {}
-    if options.metadata:
-        sent["metadata"] = dict(options.metadata)
-    if options.cache.key is not None:
-        sent["prompt_cache_key"] = options.cache.key
-    if options.cache.retention is not None:
-        sent["prompt_cache_retention"] = "24h" if options.cache.retention == "long" else "in_memory"
-    return sent
+    sent = cache_fields(options, family)
+    return {**sent, "metadata": dict(options.metadata)} if options.metadata else sent
