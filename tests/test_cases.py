@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 import sseam
 from harness import ALL_REASONS, Result, checked, chunkings, load
 
@@ -53,7 +54,9 @@ def test_case_has_its_outcome(case: dict[str, Any]) -> None:
     allowed = [expect["outcome"], *expect.get("also_ok", ())]
     schemas = load(ROOT / "cases.json")["tool_schemas"]
     tools = [{"name": name, "input_schema": schemas[name]} for name in case.get("tools", ()) if name in schemas]
-    tools += [{"name": name, "input_schema": {"type": "object"}} for name in case.get("tools", ()) if name not in schemas]
+    tools += [
+        {"name": name, "input_schema": {"type": "object"}} for name in case.get("tools", ()) if name not in schemas
+    ]
     data = (ROOT / case["file"]).read_bytes()
 
     seen = set()
@@ -62,7 +65,7 @@ def test_case_has_its_outcome(case: dict[str, Any]) -> None:
         outcome = outcome_of(result)
         assert outcome in allowed, (outcome, result.error)
         seen.add((outcome, str(result.error)))
-        _compare(case, expect, outcome, result)
+        _compare(expect, outcome, result)
     assert len(seen) == 1, seen
 
 
@@ -112,7 +115,7 @@ def outcome_of(result: Result) -> str:
     return next(outcome for outcome, types in ERRORS.items() if isinstance(error, types))
 
 
-def _compare(case: dict[str, Any], expect: dict[str, Any], outcome: str, result: Result) -> None:
+def _compare(expect: dict[str, Any], outcome: str, result: Result) -> None:
     last = result.last
     if outcome != "protocol_error" and outcome == expect["outcome"]:
         assert last.text == _text(expect["text"])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 import sseam
 from harness import ALL_REASONS, calls, chunkings, load, outcome, run
 

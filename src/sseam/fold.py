@@ -331,9 +331,7 @@ def is_over(state: State[Any]) -> bool:
     return state.head.result is not None
 
 
-def begin(
-    state: State[W], wire: W, *, id: str = "", model: str = "", raw: dict[str, Any] | None = None
-) -> Step[W]:
+def begin(state: State[W], wire: W, *, id: str = "", model: str = "", raw: dict[str, Any] | None = None) -> Step[W]:
     """The message begins. `wire` is the protocol part of the next state."""
     head = msgspec.structs.replace(state.head, begun=True, id=id, model=model, raw=raw or {})
     return State(state.focus, state.used, wire, head, state.stored), (Start(id, model),)
@@ -453,18 +451,17 @@ def start(
 def _claim(head: Head, index: int, key: int | str, fields: dict[str, Any]) -> Index[str]:
     """The call ids with this call's own, which must be new."""
     id, name = fields["id"], fields["name"]
-    fault = {"id": id, "name": name, "where": Where(block=key, call=id or None)}
+    where = Where(block=key, call=id or None)
     if not id or not name:
-        missing = "id" if not id else "name"
-        raise InvalidToolCall(f"tool_use block {key} has no {missing}", reason="unnamed", **fault)
+        detail = f"tool_use block {key} has no {'name' if id else 'id'}"
+        raise InvalidToolCall(detail, id=id, name=name, reason="unnamed", where=where)
     if head.call_ids.get(id) is not None:
-        raise InvalidToolCall(f"tool id {id} used twice", reason="duplicate_id", **fault)
+        raise InvalidToolCall(f"tool id {id} used twice", id=id, name=name, reason="duplicate_id", where=where)
     tools = head.settings.tools
     if tools and name not in tools:
+        detail = f"tool_use block {key} calls the undeclared tool {name!r}"
         hint = f"Declared: {', '.join(sorted(tools))}"
-        raise InvalidToolCall(
-            f"tool_use block {key} calls the undeclared tool {name!r}", reason="undeclared", hint=hint, **fault
-        )
+        raise InvalidToolCall(detail, id=id, name=name, reason="undeclared", where=where, hint=hint)
     return head.call_ids.add(id, index)
 
 
@@ -675,9 +672,7 @@ def _withheld(part: Part) -> WithheldCall:
         text, reason = part.block.arguments_json, "unreleased"
     else:
         text, reason = part.text, "invalid" if part.ended else "open"
-    return WithheldCall(
-        id=fields["id"], name=fields["name"], arguments_json=text, reason=reason, index=part.index
-    )
+    return WithheldCall(id=fields["id"], name=fields["name"], arguments_json=text, reason=reason, index=part.index)
 
 
 # ---- the end
@@ -803,4 +798,3 @@ def _message(state: State[Any], *, complete: bool, checked: bool) -> Message:
         raw=head.raw,
         alternatives=head.alternatives,
     )
-

@@ -203,7 +203,7 @@ def parse(data: bytes | Iterable[bytes], protocol: str, **options: Unpack[Parser
         SseamError: what is wrong with the stream; its `partial` is the message so far.
     """
     parser = Parser(protocol, **options)
-    for chunk in [data] if isinstance(data, bytes | bytearray | memoryview) else data:
+    for chunk in [bytes(data)] if isinstance(data, bytes | bytearray | memoryview) else data:
         parser.feed(chunk)
         if parser.done:
             break

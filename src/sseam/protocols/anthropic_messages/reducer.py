@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from ... import events, fold, stop
+from ... import fold, stop
 from ..._persistent import Index
 from ...dialect import Dialect
 from ...errors import ApiError, ProtocolError, SseamError, TruncatedStream, Where
@@ -92,7 +92,7 @@ def reduce(state: State, event: wire.Event) -> Step:
         delta = event.delta
         part = state.focus
         if part.key == event.index and part.accepts is type(delta):
-            return append(state, delta.text)  # pyright: ignore[reportAttributeAccessIssue]
+            return append(state, delta.text)  # pyright: ignore
     if state.head.result is not None:
         return state, ()
     try:
@@ -156,9 +156,7 @@ def _on_repeated_start(state: State, event: wire.MessageStart) -> Step:
     fresh = not state.head.started and state.head.raw_reason is None
     if event.message == first or (fresh and event.message.get("id") == first.get("id")):
         return fold.note(state, "start_repeated"), ()
-    raise ProtocolError(
-        f"second message {event.message.get('id')!r} spliced into the stream of {first.get('id')!r}"
-    )
+    raise ProtocolError(f"second message {event.message.get('id')!r} spliced into the stream of {first.get('id')!r}")
 
 
 def _on_message_delta(state: State, event: wire.MessageDelta) -> Step:
@@ -334,9 +332,7 @@ def _on_block_delta(state: State, event: wire.ContentBlockDelta) -> Step:
     state = _opened(state, event.index, delta)
     part = state.part
     match delta:
-        case wire.TextDelta(text) | wire.ThinkingDelta(text) | wire.InputJsonDelta(text) if (
-            part.accepts is type(delta)
-        ):
+        case wire.TextDelta(text) | wire.ThinkingDelta(text) | wire.InputJsonDelta(text) if part.accepts is type(delta):
             return append(state, text)
         case wire.InputJsonDelta(text) if part.kind is Kind.SERVER:
             return fold.grow(state, text), ()
@@ -370,9 +366,7 @@ def _opened(state: State, index: int, delta: wire.Delta | None) -> State:
         if not state.part.ended:
             return state
     if isinstance(delta, wire.InputJsonDelta):
-        raise ProtocolError(
-            f"input_json_delta arrived without an open tool_use block at index {index}", where=where
-        )
+        raise ProtocolError(f"input_json_delta arrived without an open tool_use block at index {index}", where=where)
     raise ProtocolError(f"delta for {'unopened' if number is None else 'ended'} block {index}", where=where)
 
 
@@ -457,9 +451,11 @@ def _usage(raw: dict[str, Any]) -> Usage:
 
 def _judge(state: State, event: wire.Event | None) -> None:
     """A call that ended unusable is a fault, unless the very next event says that it was cut."""
+    if state.wire.phase is Phase.STOPPED:  # judged already, by the stop reason
+        return
     if isinstance(event, wire.MessageDelta):
         raw = event.delta.get("stop_reason")
-        if STOP_REASONS.get(raw) in stop.CUT_OFF:
+        if isinstance(raw, str) and STOP_REASONS.get(raw) in stop.CUT_OFF:
             return
     fold.require_valid(state)
 
@@ -492,10 +488,11 @@ _STATUS = {
 
 
 def _api_error(event: wire.Error, *, delivered: bool) -> ApiError:
-    error = cast("dict[str, Any]", event.error) if isinstance(event.error, dict) else {"message": event.error}
-    kind = error.get("type")
-    details = error.get("details")
-    code = cast("dict[str, Any]", details).get("error_code") if isinstance(details, dict) else error.get("code")
+    found: Any = event.error
+    error: dict[str, Any] = found if isinstance(found, dict) else {"message": found}
+    kind, code, details = error.get("type"), error.get("code"), error.get("details")
+    if isinstance(details, dict):
+        code = cast("dict[str, Any]", details).get("error_code", code)
     status = _STATUS.get(kind) if isinstance(kind, str) else None
     return ApiError(
         str(error.get("message") or "the service reported an error without a message"),

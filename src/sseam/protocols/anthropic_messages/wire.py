@@ -210,14 +210,7 @@ class Renamed(_Wire, frozen=True, gc=False):
 
 
 _Known: TypeAlias = (
-    MessageStart
-    | ContentBlockStart
-    | ContentBlockDelta
-    | ContentBlockStop
-    | MessageDelta
-    | MessageStop
-    | Ping
-    | Error
+    MessageStart | ContentBlockStart | ContentBlockDelta | ContentBlockStop | MessageDelta | MessageStop | Ping | Error
 )
 Event: TypeAlias = _Known | UnknownContentBlockDelta | Unknown | Empty | DoneMarker | Renamed
 
@@ -287,7 +280,7 @@ def read(value: Any, data: bytes = b"") -> Event:
             delta_kind = delta.get("type")
             if isinstance(delta_kind, str) and delta_kind not in _KNOWN_DELTAS:
                 return UnknownContentBlockDelta(index, delta_kind, delta)
-    return convert(raw, _Known, f"event {kind}")  # pyright: ignore[reportArgumentType]
+    return cast("Event", convert(raw, cast("Any", _Known), f"event {kind}"))
 
 
 def read_response(body: Any) -> list[Event]:
