@@ -258,7 +258,7 @@ def _start(state: State, index: int, raw: dict[str, Any]) -> Step:
             fields["signature"] = signature or None
         case wire.ToolUseBlock(id, name, given):
             kind, text = Kind.TOOL, None
-            fields.update(id=id or "", name=name or "", input=given)
+            fields.update(id=id or "", name=name or "", input=given, toolset=raw.get("toolset_name"))
         case wire.RedactedThinkingBlock(data):
             kind, text = Kind.REDACTED, None
             fields["data"] = data
@@ -488,8 +488,7 @@ _STATUS = {
 
 
 def _api_error(event: wire.Error, *, delivered: bool) -> ApiError:
-    found: Any = event.error
-    error: dict[str, Any] = found if isinstance(found, dict) else {"message": found}
+    error = cast("dict[str, Any]", event.error if isinstance(event.error, dict) else {"message": event.error})
     kind, code, details = error.get("type"), error.get("code"), error.get("details")
     if isinstance(details, dict):
         code = cast("dict[str, Any]", details).get("error_code", code)
