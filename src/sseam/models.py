@@ -83,8 +83,9 @@ def compatible(id: str, *, base_url: str, key_variable: str | None = None, **fie
     a key is for the service it was made for: `key_variable` names the environment variable that holds its own.
     """
     protocol = fields.get("protocol", "openai-chat")
-    dialect = fields.get("dialect") or (detect(base_url) if protocol == "openai-chat" else None)
-    known = DIALECTS.get(dialect or "")
+    host = detect(base_url)
+    dialect = fields.get("dialect") or (host if protocol == "openai-chat" else None)
+    known = DIALECTS.get(dialect or "") or DIALECTS.get(host or "")
     keys = (KeySource(key_variable),) if key_variable else known.keys if known else ()
     return _model(
         fields,

@@ -150,15 +150,26 @@ def hand_over(messages: Messages, target: Target) -> Messages:
     """
 
     def own(message: Message) -> Message:
-        native = _is_native(message, target)
-        same_protocol = message.protocol in ("", target.model.protocol)
-        blocks = (
-            _own_block(block, target) if native else _foreign_block(block, target, same_protocol)
-            for block in message.content
-        )
-        return _with(message, (block for block in blocks if block is not None))
+        if not _is_native(message, target):
+            same_protocol = message.protocol == target.model.protocol
+            return _with(message, _present(_foreign_block(block, target, same_protocol) for block in message.content))
+        kept = tuple(_present(_own_block(block, target) for block in message.content))
+        lost_reasoning = any(isinstance(block, ThinkingBlock) and block not in kept for block in message.content)
+        return _with(message, map(_without_item_id, kept) if target.paired and lost_reasoning else kept)
 
     return _map_assistant(messages, own)
+
+
+def _present(blocks: Iterable[Block | None]) -> Iterator[Block]:
+    return (block for block in blocks if block is not None)
+
+
+def _without_item_id(block: Block) -> Block:
+    """The block as new: under its id the service would miss the reasoning that led to it."""
+    if not isinstance(block, TextBlock | RefusalBlock | ToolCall) or "id" not in block.extra:
+        return block
+    extra = {name: value for name, value in block.extra.items() if name != "id"}
+    return msgspec.structs.replace(block, extra=extra)
 
 
 def _is_native(message: Message, target: Target) -> bool:

@@ -65,7 +65,7 @@ def target(model: Model) -> Target:
     return Target(model=model, ids=ids, thinking="signed", blank_text=True)
 
 
-def url(model: Model) -> str:
+def url(model: Model, *, stream: bool = True) -> str:  # noqa: ARG001
     """The address that the body is posted to."""
     return join_url(model.base_url, "/v1/messages")
 

@@ -1,0 +1,250 @@
+"""Context, model and options → the request of OpenAI's Responses API.
+
+Nothing is kept at the service: the whole conversation is sent each time, reasoning as the encrypted
+items that it gave (`store` false). Whoever wants it otherwise says so in `extra_body`.
+
+Source: the provider's API reference and its pages on reasoning and conversation state, read 2026-11-29.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...callids import IdRule
+from ...content import Content, DocumentContent, ImageContent
+from ...context import (
+    Context,
+    HistoryMessage,
+    Model,
+    NamedTool,
+    Options,
+    ToolResultMessage,
+    UserMessage,
+    parts_of,
+)
+from ...families import OpenAIFamily, nearest, openai_family
+from ...message import (
+    Block,
+    Message,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    RefusalBlock,
+    ServerToolBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+)
+from ...request import (
+    FunctionTool,
+    data_url,
+    join_url,
+    merge_body,
+    merge_headers,
+    read_tools,
+    require_declared,
+    system_parts,
+    text_of,
+)
+from ...schema_subset import openai_strict
+from ...transform import Target, repair
+from .._openai import cache_fields, output_format, sampling_fields
+from .results import result_item
+
+__all__ = ["body", "headers", "target", "url"]
+
+
+def target(model: Model) -> Target:
+    """What a history is repaired for."""
+    ids = IdRule(alphabet="a-zA-Z0-9_-", max_length=64, unique=True)
+    return Target(model=model, ids=ids, thinking="signed", paired=True)
+
+
+def url(model: Model, *, stream: bool = True) -> str:
+    """The address that the body is posted to."""
+    return join_url(model.base_url, "/responses")
+
+
+def headers(options: Options, credential: Mapping[str, str]) -> dict[str, str]:
+    """The headers, with the one of `sseam.models.credential`."""
+    return merge_headers({"content-type": "application/json", "accept": "text/event-stream", **credential}, options)
+
+
+def body(model: Model, context: Context, options: Options, *, stream: bool = True) -> dict[str, Any]:
+    """The JSON body. Stop sequences have no field here and are left out.
+
+    Raises RequestError for a forced tool that is not there, and where nothing is left to send.
+    """
+    family = openai_family(model.id, model.thinking)
+    tools = [_tool(tool) for tool in read_tools(context.tools, _is_native)]
+    sent: dict[str, Any] = {"model": model.id}
+    if system := system_parts(context):
+        sent["instructions"] = "\n\n".join(part.text for part in system)
+    sent["input"] = _items(repair(context.messages, target(model)))
+    sent |= _tool_fields(tools, options)
+    reasoning = _reasoning(options, family)
+    if reasoning:
+        sent["reasoning"] = reasoning
+    sent |= sampling_fields(options, family, reasoning.get("effort"))
+    if options.max_output_tokens is not None:
+        sent["max_output_tokens"] = options.max_output_tokens
+    if options.output is not None:
+        sent["text"] = {"format": {"type": "json_schema", **output_format(options)}}
+    sent |= cache_fields(options, family)
+    if options.metadata:
+        sent["metadata"] = dict(options.metadata)
+    sent["store"] = False
+    if family.reasoning:
+        sent["include"] = ["reasoning.encrypted_content"]
+    if stream:
+        sent["stream"] = True
+    return merge_body(sent, options.extra_body)
+
+
+# ---- items
+
+
+def _items(history: Iterable[HistoryMessage]) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = []
+    calls: dict[str, ToolCall] = {}
+    for message in history:
+        match message:
+            case Message():
+                calls |= {call.id: call for call in message.tool_calls}
+                items += _assistant(message)
+            case ToolResultMessage():
+                items += (result_item(result, calls[result.call_id], _part) for result in message.results)
+            case UserMessage():
+                items.append({"role": "user", "content": _content(message.content)})
+    return items
+
+
+def _content(content: str | tuple[Content, ...]) -> str | list[dict[str, Any]]:
+    return content if isinstance(content, str) else [_part(part) for part in parts_of(content)]
+
+
+def _part(part: Content) -> dict[str, Any]:
+    text = text_of(part)
+    if text is not None:
+        return {"type": "input_text", "text": text}
+    if isinstance(part, ImageContent):
+        return {"type": "input_image", "image_url": data_url(part)}
+    assert isinstance(part, DocumentContent)
+    if part.url is not None:
+        return {"type": "input_file", "file_url": part.url}
+    return {"type": "input_file", "filename": part.title or "document", "file_data": data_url(part)}
+
+
+def _assistant(message: Message) -> list[dict[str, Any]]:
+    """The items of a turn, in their order; the parts of one message item together again."""
+    items: list[dict[str, Any]] = []
+    for block in message.content:
+        if isinstance(block, TextBlock | RefusalBlock):
+            items.append(_said(block))
+            if len(items) > 1 and _is_same_item(items[-2], items[-1]):
+                items[-2]["content"] += items.pop()["content"]
+        elif (item := _item(block)) is not None:
+            items.append(item)
+    return items
+
+
+def _said(block: TextBlock | RefusalBlock) -> dict[str, Any]:
+    item = {name: value for name, value in block.extra.items() if name != "part" and value is not None}
+    if "id" not in item:
+        # Without an id it is a message of its own, whose text has no parts.
+        phase = {"phase": item["phase"]} if "phase" in item else {}
+        return {"role": "assistant", "content": block.text, **phase}
+    beside: dict[str, Any] = block.extra.get("part", {})
+    if isinstance(block, RefusalBlock):
+        part = {"type": "refusal", "refusal": block.text, **beside}
+    else:
+        part = {"type": "output_text", "text": block.text, "annotations": list(block.citations), **beside}
+    return {"type": "message", "role": "assistant", "status": "completed", **item, "content": [part]}
+
+
+def _is_same_item(before: dict[str, Any], after: dict[str, Any]) -> bool:
+    return before.get("type") == after.get("type") == "message" and before["id"] == after["id"]
+
+
+def _item(block: Block) -> dict[str, Any] | None:
+    match block:
+        case ThinkingBlock():
+            return {"type": "reasoning", "summary": [], **_given(block.extra)}
+        case RedactedThinkingBlock():
+            return {"type": "reasoning", "summary": [], "encrypted_content": block.data, **_given(block.extra)}
+        case ToolCall() if "type" in block.extra:  # a built-in tool of the client: the item is all there
+            return {**_given(block.extra), "call_id": block.id}
+        case ToolCall(kind="custom"):
+            fields = {"call_id": block.id, "name": block.name, "input": block.arguments_json}
+            return {"type": "custom_tool_call", **fields, **_given(block.extra)}
+        case ToolCall():
+            fields = {"call_id": block.id, "name": block.name, "arguments": block.arguments_json or "{}"}
+            return {"type": "function_call", **fields, **_given(block.extra)}
+        case ServerToolBlock():
+            return dict(block.raw)
+        case OpaqueBlock():
+            # A part of a message that is not known cannot go back without its message.
+            return dict(block.raw) if "id" in block.raw else None
+        case TextBlock() | RefusalBlock():
+            return _said(block)
+
+
+def _given(extra: dict[str, Any]) -> dict[str, Any]:
+    """The fields without those that the service itself left open."""
+    return {name: value for name, value in extra.items() if value is not None}
+
+
+# ---- tools
+
+
+# Anthropic's own tools have a date behind their name.
+_OF_ANTHROPIC = re.compile(r"_\d{8}$")
+
+
+def _is_native(tool: dict[str, Any]) -> bool:
+    kind = tool.get("type")
+    if kind in ("function", "custom"):
+        return "name" in tool and "input_schema" not in tool
+    return isinstance(kind, str) and "input_schema" not in tool and not _OF_ANTHROPIC.search(kind)
+
+
+def _tool(tool: FunctionTool | dict[str, Any]) -> dict[str, Any]:
+    if isinstance(tool, dict):
+        # The server takes a function that says nothing for strict, and then refuses or rewrites its schema.
+        says_strict = tool.get("type") != "function" or isinstance(tool.get("strict"), bool)
+        return tool if says_strict else {**tool, "strict": False}
+    described = {"description": tool.description} if tool.description else {}
+    if tool.free_text:
+        return {"type": "custom", "name": tool.name, **described}
+    strict = openai_strict(tool.schema) if tool.strict else None
+    parameters = strict or {"type": "object", "properties": {}, **tool.schema}
+    return {"type": "function", "name": tool.name, **described, "parameters": parameters, "strict": strict is not None}
+
+
+def _tool_fields(tools: list[dict[str, Any]], options: Options) -> dict[str, Any]:
+    choice = options.tool_choice
+    require_declared(choice, (str(tool.get("name") or tool["type"]) for tool in tools))
+    if not tools:
+        return {}
+    sent: dict[str, Any] = {"tools": tools}
+    match choice:
+        case NamedTool(name):
+            tool = next(tool for tool in tools if name in (tool.get("name"), tool["type"]))
+            named = {"name": name} if "name" in tool else {}
+            sent["tool_choice"] = {"type": tool["type"], **named}
+        case None:
+            pass
+        case _:
+            sent["tool_choice"] = choice
+    if options.parallel_tool_calls is not None:
+        sent["parallel_tool_calls"] = options.parallel_tool_calls
+    return sent
+
+
+def _reasoning(options: Options, family: OpenAIFamily) -> dict[str, Any]:
+    effort = nearest(options.thinking, family.efforts) if options.thinking is not None else None
+    sent: dict[str, Any] = {"effort": effort} if effort else {}
+    if options.thinking_summary and family.reasoning:
+        sent["summary"] = "auto"
+    return sent
