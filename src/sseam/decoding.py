@@ -6,13 +6,13 @@ The wire modules decode with one `msgspec` decoder and come here only when that 
 from __future__ import annotations
 
 import json
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
 from .errors import ProtocolError, excerpt
 
-__all__ = ["convert", "loads", "require_utf8"]
+__all__ = ["convert", "loads", "mapping", "require_utf8"]
 
 T = TypeVar("T")
 
@@ -65,3 +65,8 @@ def convert(value: Any, type: type[T], what: str) -> T:
         return msgspec.convert(value, type)
     except msgspec.ValidationError as error:
         raise ProtocolError(f"{what} has the wrong shape: {error}") from None
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """`value` if it is a JSON object, else an empty one."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

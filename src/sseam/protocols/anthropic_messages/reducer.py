@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import msgspec
 
 from ... import fold, stop
 from ..._persistent import Index
+from ...decoding import mapping
 from ...dialect import Dialect
 from ...errors import ApiError, ProtocolError, SseamError, TruncatedStream, Where
 from ...fold import Kind, append
@@ -304,9 +305,8 @@ def _start_other(state: State, index: int, type: str, raw: dict[str, Any]) -> St
     if type == "fallback":
         # Calls of the model that declined cannot be answered any more.
         state, caused = fold.withhold_unreleased(state)
-        answering = raw.get("to")
-        if isinstance(answering, dict):
-            state = fold.set_head(state, model=cast("dict[str, Any]", answering).get("model") or state.head.model)
+        answering = mapping(raw.get("to")).get("model")
+        state = fold.set_head(state, model=answering or state.head.model)
     elif type not in _OPAQUE_BLOCKS:
         state = fold.note(state, "unknown_block")
     state, more = _start_raw(state, Kind.OPAQUE, index, type, raw)
@@ -488,10 +488,9 @@ _STATUS = {
 
 
 def _api_error(event: wire.Error, *, delivered: bool) -> ApiError:
-    error = cast("dict[str, Any]", event.error if isinstance(event.error, dict) else {"message": event.error})
-    kind, code, details = error.get("type"), error.get("code"), error.get("details")
-    if isinstance(details, dict):
-        code = cast("dict[str, Any]", details).get("error_code", code)
+    error = mapping(event.error) or {"message": event.error}
+    kind = error.get("type")
+    code = mapping(error.get("details")).get("error_code", error.get("code"))
     status = _STATUS.get(kind) if isinstance(kind, str) else None
     return ApiError(
         str(error.get("message") or "the service reported an error without a message"),
