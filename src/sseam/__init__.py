@@ -53,6 +53,7 @@ from .message import (
     ServerToolBlock,
     TextBlock,
     ThinkingBlock,
+    Timing,
     ToolCall,
     Usage,
     WithheldCall,
@@ -89,6 +90,7 @@ __all__ = [
     "OpaqueBlock",
     "WithheldCall",
     "Usage",
+    "Timing",
     "Deviation",
     # fine events
     "Event",

@@ -19,6 +19,7 @@ __all__ = [
     "ServerToolBlock",
     "TextBlock",
     "ThinkingBlock",
+    "Timing",
     "ToolCall",
     "Usage",
     "WithheldCall",
@@ -155,6 +156,20 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     raw: dict[str, Any] = {}
 
 
+class Timing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How long a call took, in seconds from its first attempt on. None where it never came to that.
+
+    Attributes:
+        first_event: until the first neutral event.
+        first_text: until the first visible text.
+        duration: until the end, waits between attempts included.
+    """
+
+    first_event: float | None = None
+    first_text: float | None = None
+    duration: float
+
+
 class Deviation(msgspec.Struct, frozen=True, kw_only=True):
     """A way in which the stream departed from the protocol and was tolerated.
 
@@ -170,8 +185,12 @@ class Deviation(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="assistant"):
+class Message(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, eq=False, tag_field="role", tag="assistant"
+):
     """A model's answer, or what there is of it. Its role tells it from the other messages of a history.
+
+    Two messages are equal when they say the same: how long they took does not count.
 
     Attributes:
         id: the provider's id, "" where it gives none.
@@ -187,6 +206,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag
             that the caller accepts. A partial message is never complete.
         raw: the provider's message-level fields that are not modelled, as they came.
         alternatives: further choices of the same request (OpenAI `n`, Gemini candidates).
+        timing: how long it took, where a client made the call.
     """
 
     id: str = ""
@@ -201,6 +221,18 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag
     complete: bool = False
     raw: dict[str, Any] = {}
     alternatives: tuple[Message, ...] = ()
+    timing: Timing | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Message):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__struct_fields__ if name != "timing")
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other  # a struct has a __ne__ of its own, which knows nothing of this __eq__
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.model, self.raw_stop_reason))
 
     @property
     def text(self) -> str:
