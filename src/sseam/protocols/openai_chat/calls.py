@@ -1,0 +1,204 @@
+"""From the calls of a choice to their blocks: as soon as nothing can change them, and at the end."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import msgspec
+
+from ... import fold, toolargs
+from ..._text import Text
+from ...errors import InvalidToolCall, Where
+from ...fold import Kind
+from . import assembly, wire
+from .content import end_prose
+from .state import Call, State, Step, set_calls
+
+__all__ = ["add_entries", "add_legacy", "end_calls", "start_all"]
+
+
+def add_entries(state: State, entries: tuple[wire.ToolCall, ...]) -> Step:
+    """The entries of `delta.tool_calls`, one by one. Raises `ProtocolError`, see `assembly.place`."""
+    caused: fold.Events = ()
+    for raw in entries:
+        state, entry = assembly.read_entry(state, raw)
+        if entry is not None:
+            state, more = _give(assembly.place(state, entry))
+            caused += more
+    return _direct(state), caused
+
+
+def add_legacy(state: State, raw: wire.Function) -> Step:
+    """A `delta.function_call`."""
+    state, entry = assembly.read_legacy(state, raw)
+    return (state, ()) if entry is None else _give(assembly.place(state, entry))
+
+
+def _direct(state: State) -> State:
+    """Note the index by which an unnamed fragment would go to the call in focus."""
+    calls = state.wire.calls
+    call = calls.focus
+    if call is None or call.label is None or call.block is None or call.kind != "function" or call.held.arrived:
+        return state
+    if calls.at(call.label) is not call:
+        return state
+    return set_calls(state, msgspec.structs.replace(calls, direct=call.label))
+
+
+# ---- on the way
+
+
+def _give(state: State) -> Step:
+    """Start the blocks of calls that cannot change any more, and give the call in focus its text."""
+    caused: fold.Events = ()
+    calls = state.wire.calls
+    while calls.started < len(calls) and _is_settled(state, calls[calls.started]):
+        state, more = _start(state, calls[calls.started])
+        caused += more
+        calls = state.wire.calls
+    if calls.focus is not None and calls.focus.block is not None:
+        state, more = _flush(state, calls.focus)
+        caused += more
+    return state, caused
+
+
+def _is_settled(state: State, call: Call) -> bool:
+    """Whether no later entry can name, rename or drop the call."""
+    tools = state.head.settings.tools
+    if call.name is None or (tools and call.name not in tools):
+        return False
+    return call.kind == "legacy" or (call.id is not None and not _is_duplicate(state, call))
+
+
+def _is_duplicate(state: State, call: Call) -> bool:
+    return call.id is not None and state.wire.calls.having(call.id)[0] != call.number
+
+
+def _start(state: State, call: Call) -> Step:
+    id = call.id or _made_id(state, call)
+    state, caused = end_prose(state)
+    key = call.number if call.label is None else call.label
+    call = msgspec.structs.replace(call, block=state.head.started)
+    own = state.wire
+    own = msgspec.structs.replace(own, calls=own.calls.put(call).having_started(call.number))
+    fields = {"id": id, "name": call.name or "", "custom": call.kind == "custom", "extra": call.extra}
+    state, more = fold.start(state, own, Kind.TOOL, key=key, name="tool_use", fields=fields)
+    state, last = _flush(state, call)
+    return state, (*caused, *more, *last)
+
+
+def _flush(state: State, call: Call) -> Step:
+    """The block of a call takes the text that was held for it."""
+    state = fold.focus(state, cast("int", call.block))
+    if not call.held.arrived or _may_be_placeholder(state, call):
+        return state, ()
+    text = call.held.value()
+    call = msgspec.structs.replace(call, held=Text.empty())
+    return fold.append(set_calls(state, state.wire.calls.put(call)), text)
+
+
+def _may_be_placeholder(state: State, call: Call) -> bool:
+    if state.part.arrived or "args_placeholder" not in state.head.settings.dialect.codes:
+        return False
+    return "".join(call.held.value().split()) in ("", "{", "{}")
+
+
+def _made_id(state: State, call: Call) -> str:
+    """An id for a call that has none of its own: by its place, the same at every parse."""
+    id = f"call_{call.number}"
+    while state.wire.calls.having(id) or state.head.call_ids.get(id) is not None:
+        id += "_"
+    return id
+
+
+# ---- at the end
+
+
+def start_all(state: State, *, cut: bool) -> Step:
+    """Every call has its block, and its block all of its text.
+
+    Args:
+        cut: the answer was cut off, so that no call will be one: what cannot have a block gets none.
+
+    Raises:
+        InvalidToolCall: a call without a name, or of a tool that was not declared.
+    """
+    caused: fold.Events = ()
+    calls = state.wire.calls
+    while calls.started < len(calls):
+        call = calls[calls.started]
+        if cut and not _is_named(state, call):
+            state = set_calls(state, calls.having_started(call.number))
+        else:
+            state, more = _start_late(state, call, cut)
+            caused += more
+        calls = state.wire.calls
+    for number in range(len(calls)):
+        call = calls[number]
+        if call.block is not None and call.held.arrived:
+            state = fold.focus(state, call.block)
+            state, more = fold.append(state, call.held.value())
+            caused += more
+    return state, caused
+
+
+def _is_named(state: State, call: Call) -> bool:
+    tools = state.head.settings.tools
+    return call.name is not None and (not tools or call.name in tools)
+
+
+def _start_late(state: State, call: Call, cut: bool) -> Step:
+    if _is_duplicate(state, call):
+        if not cut and _is_repetition(state, call):
+            calls = state.wire.calls
+            state = set_calls(state, calls.having_started(call.number))
+            return fold.note(state, "call_repeated"), ()
+        call = msgspec.structs.replace(call, id=None)
+    elif call.id is None and call.kind != "legacy" and not cut:
+        state = fold.note(state, "id_missing")
+    try:
+        return _start(state, call)
+    except InvalidToolCall as error:
+        error.arguments_json = call.held.value()
+        raise
+
+
+def _is_repetition(state: State, call: Call) -> bool:
+    """Whether an earlier call of the same id says the same."""
+    calls = state.wire.calls
+    arguments = toolargs.parse(assembly.text_of(state, call))
+    for number in calls.having(cast("str", call.id)):
+        other = calls[number]
+        if number < call.number and other.name == call.name:
+            if toolargs.parse(assembly.text_of(state, other)) == arguments:
+                return True
+    return False
+
+
+def end_calls(state: State) -> Step:
+    """The blocks of all calls end, each with what it amounts to."""
+    caused: fold.Events = ()
+    calls = state.wire.calls
+    for number in range(len(calls)):
+        call = calls[number]
+        if call.block is None:  # repeated
+            continue
+        state = fold.update(fold.focus(state, call.block), extra=call.extra)
+        state, more = _check_text(state, call)
+        state, last = fold.end(state)
+        caused += (*more, *last)
+    return state, caused
+
+
+def _check_text(state: State, call: Call) -> Step:
+    text = state.part.text
+    if call.trailing.arrived:
+        trailing = call.trailing.value()
+        if trailing.strip() == text.strip():
+            return fold.note(state, "args_repeated"), ()
+        return fold.append(state, trailing)  # which makes it invalid
+    if not text.strip() and call.kind != "custom":
+        tool = state.head.settings.tools.get(call.name or "")
+        if tool is None or not tool.required:
+            return fold.note(state, "args_empty"), ()
+    return state, ()
