@@ -8,7 +8,11 @@ import pytest
 import sseam
 
 CALL = sseam.ToolCall(
-    id="a", name="f", arguments={"n": 9007199254740993, "s": "ü\u2028🌍"}, arguments_json='{"n":1}', extra={"caller": {}}
+    id="a",
+    name="f",
+    arguments={"n": 9007199254740993, "s": "ü\u2028🌍"},
+    arguments_json='{"n":1}',
+    extra={"caller": {}},
 )
 MESSAGE = sseam.Message(
     id="m",

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from ...decoding import convert, loads, require_utf8
+from ...decoding import convert, loads, mapping, require_utf8
 from ...errors import ProtocolError, excerpt
 from ...sse import Frame
 
@@ -273,13 +273,10 @@ def read(value: Any, data: bytes = b"") -> Event:
     if kind not in _KNOWN:
         return Unknown(kind, raw)
     if kind == "content_block_delta":
-        delta = raw.get("delta")
-        index = raw.get("index")
-        if isinstance(delta, dict) and isinstance(index, int):
-            delta = cast("dict[str, Any]", delta)
-            delta_kind = delta.get("type")
-            if isinstance(delta_kind, str) and delta_kind not in _KNOWN_DELTAS:
-                return UnknownContentBlockDelta(index, delta_kind, delta)
+        index, delta = raw.get("index"), mapping(raw.get("delta"))
+        delta_kind = delta.get("type")
+        if type(index) is int and isinstance(delta_kind, str) and delta_kind not in _KNOWN_DELTAS:
+            return UnknownContentBlockDelta(index, delta_kind, delta)
     return cast("Event", convert(raw, cast("Any", _Known), f"event {kind}"))
 
 

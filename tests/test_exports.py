@@ -1,0 +1,78 @@
+"""The public names, and what importing them loads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import sseam
+
+FIXED = [
+    "Parser",
+    "parse",
+    "parse_response",
+    "detect",
+    "iter_events",
+    "aiter_events",
+    "model_events",
+    "EventStream",
+    "Stream",
+    "AsyncStream",
+    "Message",
+    "ToolCall",
+    "Usage",
+    "Limits",
+    "Framer",
+    "Frame",
+    "Tail",
+    "SseamError",
+    "ProtocolError",
+    "FramingError",
+    "TruncatedStream",
+    "StopReasonError",
+    "InvalidToolCall",
+    "StreamSequenceError",
+    "OutputProtocolViolation",
+    "ApiError",
+    "TransportError",
+    "Start",
+    "TextStart",
+    "TextDelta",
+    "TextEnd",
+    "ThinkingStart",
+    "ThinkingDelta",
+    "ThinkingEnd",
+    "ToolCallStart",
+    "ToolCallDelta",
+    "ToolCallEnd",
+    "ServerTool",
+    "Opaque",
+    "UsageUpdate",
+    "Done",
+    "Failed",
+    "sse",
+    "protocols",
+    "sequence",
+]
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_a_promised_name_is_there(name: str) -> None:
+    assert name in sseam.__all__
+    assert getattr(sseam, name) is not None
+
+
+def test_every_listed_name_is_there_once() -> None:
+    assert len(set(sseam.__all__)) == len(sseam.__all__)
+    assert all(hasattr(sseam, name) for name in sseam.__all__)
+
+
+def test_the_core_loads_neither_a_client_nor_a_loop() -> None:
+    code = (
+        "import sys, sseam; sseam.Parser('anthropic-messages');"
+        "print(sorted({'asyncio', 'httpx', 'anyio', 'trio', 'rich', 'jsonschema', 'pydantic'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
