@@ -50,8 +50,6 @@ def event(type: str, **fields: Any) -> wire.Event:
         (event("future", x=1), wire.Unknown("future", {"type": "future", "x": 1})),
         (event("error", error={"type": "t"}), wire.Error({"type": "t"})),
         (decode(framed('{"error": {"message": "m"}}', "error")), wire.Error({"message": "m"})),
-        # msgspec passes over fields that no struct has; half a pair there harms nobody.
-        (decode(framed('{"type": "ping", "x": "\\ud800"}', "ping")), wire.Ping()),
         (decode(framed("")), wire.Empty()),
         (decode(framed("  \n ")), wire.Empty()),
         (decode(framed(" [DONE] ")), wire.DoneMarker()),
@@ -82,6 +80,7 @@ def test_a_frame_is_read(found: wire.Event, expected: wire.Event) -> None:
         (b'{"type": "ping", "x": "\xff"}', "not UTF-8"),
         (b"\xff", "not UTF-8"),
         ('{"type": "future", "x": "\\udc00"}', "surrogate"),
+        ('{"type": "ping", "x": "\\ud800"}', "surrogate"),
         ('{"type": "future", "x": ' + "[" * 100_000, "nested too deeply"),
     ],
 )
