@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable
 from typing import Any, TypedDict, Unpack
 
@@ -11,8 +12,9 @@ from .decoding import loads
 from .dialect import Dialect
 from .errors import FramingError, ProtocolError, SseamError, TruncatedStream, excerpt
 from .events import Done, Event, Failed
+from .jsonarray import AnyFramer
 from .message import Message
-from .protocols import load
+from .protocols import ARRAYS, load
 from .sse import Frame, Framer, Limits, Tail
 
 __all__ = ["Parser", "ParserOptions", "parse", "parse_response"]
@@ -59,7 +61,7 @@ class Parser:
         self._protocol = load(protocol)
         self._decode = self._protocol.decode
         self._reduce = self._protocol.reduce
-        self._framer = Framer(limits)
+        self._framer = AnyFramer(limits) if protocol in ARRAYS else Framer(limits)
         self._state = self._protocol.initial(dialect=dialect, strict=strict, tools=tools, accept=accept)
         self._result: Done | Failed | None = None
 
@@ -105,6 +107,7 @@ class Parser:
         if self._result is not None:
             return []
         tail = self._framer.close()
+        lost = _is_lost(tail)
         events: list[Event] = []
         if recording and tail.frame is not None and _is_whole(tail.frame.data):
             try:
@@ -112,10 +115,14 @@ class Parser:
             except ProtocolError as error:
                 return self._fail(error.at(frame=tail.frame.number, offset=tail.frame.offset))
             events += self._run([tail.frame])
-        elif not self._state.head.begun and tail.stray.strip():
-            events += self._read_body(tail)
+            lost = False
+        if self._result is None and (body := _json_body(tail.stray, alone=not self._state.head.begun)):
+            events += self.feed_body(body)
         if self._result is None:
-            self._state, last = self._protocol.finish(self._state)
+            state, last = self._protocol.finish(self._state)
+            if lost and isinstance(last[-1], Done):
+                state, last = fold.fail(self._state, TruncatedStream("stream ended inside a frame"))
+            self._state = state
             if isinstance(last[-1], Failed):
                 _add_tail(last[-1].error, tail)
             events += self._note(last, None)
@@ -167,16 +174,13 @@ class Parser:
         self._result = result
         return list(events)
 
-    def _read_body(self, tail: Tail) -> list[Event]:
-        """What came was no event stream: a JSON body, which is read as one, or something else."""
-        return self.feed_body(tail.stray)
-
     def feed_body(self, body: bytes) -> list[Event]:
         """The events that say the same as a whole non-streaming body."""
         try:
             decoded = loads(body)
         except ProtocolError as error:
-            found = f"The body is {_looks_like(body)}: {excerpt(body[:1024])}"
+            what = "The body" if not self._state.head.begun else "What stands outside of events"
+            found = f"{what} is {_looks_like(body)}: {excerpt(body[:1024])}"
             return self._fail(FramingError(f"not an event stream, and {error.detail}", hint=found))
         return self.feed_response(decoded)
 
@@ -226,6 +230,26 @@ def parse_response(body: bytes | str | dict[str, Any], protocol: str, **options:
     else:
         parser.feed_response(body)
     return parser.close()
+
+
+# A service that fails in mid-stream may write its error as plain JSON over several lines (Gemini does),
+# or into a field of its own (llama-box).
+_JSON_LINE = re.compile(rb"(?:^|[\r\n])[ \t]*(?:error:[ \t]*)?([{\[])")
+
+
+def _json_body(stray: bytes, *, alone: bool) -> bytes:
+    """Of lines that are no field, what is to be read as a body: all if they came `alone`, else JSON only."""
+    if alone:
+        return stray if stray.strip() else b""
+    found = _JSON_LINE.search(stray)
+    return stray[found.start(1) :] if found else b""
+
+
+def _is_lost(tail: Tail) -> bool:
+    """Whether the end of the input threw away what may have been part of the answer."""
+    marker = tail.frame is not None and tail.frame.data.strip() == b"[DONE]"
+    comment = tail.data.startswith(b":")
+    return tail.incomplete and not marker and not comment and tail.data.strip() != b""
 
 
 def _is_whole(data: bytes) -> bool:

@@ -11,7 +11,7 @@ from ..dialect import Dialect, Grade
 from ..fold import State, Step
 from ..sse import Frame
 
-__all__ = ["NAMES", "WireProtocol", "load"]
+__all__ = ["ARRAYS", "NAMES", "WireProtocol", "load"]
 
 NAMES = {
     "anthropic-messages": "anthropic_messages",
@@ -20,6 +20,9 @@ NAMES = {
     "gemini-generate": "gemini_generate",
     "gemini-interactions": "gemini_interactions",
 }
+
+ARRAYS = frozenset({"gemini-generate"})
+"""The protocols whose stream may also come as one JSON array."""
 
 
 class WireProtocol(Protocol):

@@ -1,0 +1,19 @@
+"""Gemini Interactions."""
+
+from .dialects import DEVIATIONS, DIALECTS
+from .reducer import NAME, STOP_REASONS, TITLE, State, finish, initial, reduce
+from .wire import decode, read_response
+
+__all__ = [
+    "DEVIATIONS",
+    "DIALECTS",
+    "NAME",
+    "STOP_REASONS",
+    "TITLE",
+    "State",
+    "decode",
+    "finish",
+    "initial",
+    "read_response",
+    "reduce",
+]
