@@ -204,7 +204,12 @@ def _foreign_block(block: Block, target: Target, same_protocol: bool) -> Block |
         case RedactedThinkingBlock():
             return None
         case ToolCall():
-            extra = {key: value for key, value in block.extra.items() if same_protocol and key not in _MINTED}
+            # A field that is None says what the wire did not have, which stays true.
+            extra = {
+                key: value
+                for key, value in block.extra.items()
+                if same_protocol and (key not in _MINTED or value is None)
+            }
             return msgspec.structs.replace(block, signature=None, extra=extra)
         case ServerToolBlock():
             return block if same_protocol else None

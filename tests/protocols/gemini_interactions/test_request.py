@@ -1,0 +1,199 @@
+"""Context, model and options → exact body; every body is also checked by the schema of the API."""
+
+from __future__ import annotations
+
+import pytest
+
+from schemas import valid
+from sseam import models
+from sseam.content import DocumentContent, ImageContent, TextContent
+from sseam.context import Context, NamedTool, Options, OutputSchema, ToolResultMessage, UserMessage
+from sseam.errors import RequestError
+from sseam.message import Message, OpaqueBlock, ServerToolBlock, TextBlock, ThinkingBlock, ToolCall
+from sseam.protocols.gemini_interactions import request
+from sseam.tools import Tool, ToolResult
+
+MODEL = models.gemini_interactions("gemini-3-flash-preview")
+HI = UserMessage("hi")
+USER = {"type": "user_input", "content": [{"type": "text", "text": "hi"}]}
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "minLength": 1}}}
+REDUCED = {"type": "object", "properties": {"city": {"type": "string"}}}
+LOOK = Tool(name="look", description="looks", schema=SCHEMA)
+FUNCTION = {"type": "function", "name": "look", "description": "looks", "parameters": REDUCED}
+CALL = ToolCall(id="c1", name="look", arguments={"city": "x"}, arguments_json="{}", signature="s")
+CALLED = {"type": "function_call", "id": "c1", "name": "look", "arguments": {"city": "x"}, "signature": "s"}
+RESULT = {"type": "function_result", "call_id": "c1", "name": "look", "result": "sunny"}
+IMAGE = ImageContent(media_type="image/png", data="aGk=")
+SHOWN = {"type": "image", "mime_type": "image/png", "data": "aGk="}
+
+
+def body(messages=(HI,), model=MODEL, system="", tools=(), stream=True, **options):
+    context = Context(system=system, messages=tuple(messages), tools=tuple(tools))
+    return valid("gemini-interactions", request.body(model, context, Options(**options), stream=stream))
+
+
+def turn(*content, **rest):
+    fields = {"protocol": "gemini-interactions", "model": "gemini-3-flash-preview", "complete": True, **rest}
+    return Message(content=content, **fields)
+
+
+def results(id="c1", *content, **rest):
+    return ToolResultMessage((ToolResult(call_id=id, name="look", content=content or (TextContent("sunny"),), **rest),))
+
+
+def output(*content):
+    return {"type": "model_output", "content": list(content)}
+
+
+def test_the_smallest_body():
+    assert body(stream=False) == {"model": "gemini-3-flash-preview", "input": [USER], "store": False}
+
+
+SEARCH = {"type": "google_search_call", "id": "g1", "arguments": {}, "signature": ""}
+
+
+@pytest.mark.parametrize(
+    ("messages", "steps"),
+    [
+        (
+            [HI, turn(ThinkingBlock(thinking="hm", signature="t"), CALL), results()],
+            [USER, {"type": "thought", "signature": "t", "summary": [{"type": "text", "text": "hm"}]}, CALLED, RESULT],
+        ),
+        (
+            [
+                HI,
+                turn(
+                    ThinkingBlock(
+                        thinking="", signature="t", extra={"summary": [{"type": "image"}], "unknown_deltas": [1]}
+                    ),
+                    TextBlock(text="a"),
+                ),
+            ],
+            [
+                USER,
+                {"type": "thought", "signature": "t", "summary": [{"type": "image"}]},
+                output({"type": "text", "text": "a"}),
+            ],
+        ),
+        # Unsigned and foreign thinking stays out (B202).
+        ([HI, turn(ThinkingBlock(thinking="hm"), TextBlock(text="a"))], [USER, output({"type": "text", "text": "a"})]),
+        # Neighbouring contents are one step again.
+        (
+            [
+                HI,
+                turn(
+                    TextBlock(text="a", citations=({"url": "u"},)),
+                    OpaqueBlock(kind="image", raw=SHOWN),
+                    ServerToolBlock(kind="google_search_call", raw=SEARCH),
+                    TextBlock(text="b"),
+                ),
+                HI,
+            ],
+            [
+                USER,
+                output({"type": "text", "text": "a", "annotations": [{"url": "u"}]}, SHOWN),
+                SEARCH,
+                output({"type": "text", "text": "b"}),
+                USER,
+            ],
+        ),
+        # B194
+        (
+            [HI, turn(CALL), HI],
+            [
+                USER,
+                CALLED,
+                {**RESULT, "result": "This call was not run, and there is no result.", "is_error": True},
+                USER,
+            ],
+        ),
+        (
+            [HI, turn(CALL), results("c1", TextContent("see"), IMAGE)],
+            [USER, CALLED, {**RESULT, "result": [{"type": "text", "text": "see"}, SHOWN]}],
+        ),
+        (
+            [UserMessage((TextContent("see"), DocumentContent(media_type="", url="https://x/d")))],
+            [
+                {
+                    "type": "user_input",
+                    "content": [{"type": "text", "text": "see"}, {"type": "document", "uri": "https://x/d"}],
+                }
+            ],
+        ),
+    ],
+)
+def test_steps(messages, steps):
+    assert body(messages)["input"] == steps
+
+
+def test_ids_that_were_made_by_rule_are_told_apart():
+    made = ToolCall(id="call_0", name="look", arguments={}, arguments_json="{}", extra={"id": None})
+    steps = body([HI, turn(made), results("call_0"), turn(made), results("call_0")])["input"]
+    ids = [step.get("id") or step.get("call_id") for step in steps[1:]]
+    assert ids[0] == ids[1] != ids[2] == ids[3]
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "sent"),
+    [
+        (MODEL, {}, None),
+        (MODEL, {"thinking": "high"}, {"thinking_level": "high", "thinking_summaries": "auto"}),
+        (MODEL, {"thinking": "off"}, {"thinking_level": "minimal"}),
+        (
+            MODEL,
+            {"thinking": "low", "thinking_summary": False},
+            {"thinking_level": "low", "thinking_summaries": "none"},
+        ),
+        (models.gemini_interactions("gemini-2.0-flash"), {"thinking": "high"}, None),
+        (
+            MODEL,
+            {"max_output_tokens": 9, "temperature": 0, "top_p": 1, "top_k": 2, "seed": 3, "stop_sequences": ("a",)},
+            {"max_output_tokens": 9, "temperature": 0, "top_p": 1, "seed": 3, "stop_sequences": ["a"]},
+        ),
+    ],
+)
+def test_generation_config(model, options, sent):
+    assert body(model=model, **options).get("generation_config") == sent
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        ("auto", "auto"),
+        ("none", "none"),
+        ("required", "any"),
+        (NamedTool("look"), {"allowed_tools": {"mode": "any", "tools": ["look"]}}),
+    ],
+)
+def test_tool_choice(choice, sent):
+    assert body(tools=[LOOK], tool_choice=choice)["generation_config"] == {"tool_choice": sent}
+    assert "generation_config" not in body(tool_choice="auto")
+
+
+def test_tools_in_every_form():
+    own = {"type": "function", "name": "own", "defer_loading": True}
+    search = {"type": "google_search"}
+    gemini = {"functionDeclarations": [{"name": "look", "description": "looks", "parametersJsonSchema": SCHEMA}]}
+    assert body(tools=[own, search, gemini])["tools"] == [own, search, FUNCTION]
+    with pytest.raises(RequestError, match="web_search_20250305"):
+        body(tools=[{"type": "web_search_20250305", "name": "web_search"}])
+
+
+def test_the_rest_of_the_options():
+    wire = body(
+        system="s", output=OutputSchema(schema=SCHEMA), extra_body={"store": True, "previous_interaction_id": "v1"}
+    )
+    assert wire == {
+        "model": "gemini-3-flash-preview",
+        "system_instruction": "s",
+        "input": [USER],
+        "response_format": {"type": "text", "mime_type": "application/json", "schema": REDUCED},
+        "store": True,
+        "stream": True,
+        "previous_interaction_id": "v1",
+    }
+
+
+def test_url_and_headers():
+    assert request.url(MODEL) == "https://generativelanguage.googleapis.com/v1beta/interactions"
+    assert request.headers(Options(), {"x-goog-api-key": "k"})["x-goog-api-key"] == "k"
