@@ -9,6 +9,15 @@ __all__ = ["detect"]
 # Looked for in this order in the start of the response, in the first payload that shows any.
 _MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     (
+        "openai-responses",
+        re.compile(
+            rb'"type"\s*:\s*"response\.[a-z_.]+"|^event:\s*response\.[a-z_]|"object"\s*:\s*"response"'
+            rb'|"type"\s*:\s*"error"[^{}]*"(sequence_number|param)"|"(sequence_number|param)"[^{}]*"type"\s*:\s*"error"'
+            rb'|"type"\s*:\s*"error"\s*,\s*"error"\s*:\s*\{[^{}]*"param"',
+            re.MULTILINE,
+        ),
+    ),
+    (
         "anthropic-messages",
         re.compile(
             rb'"type"\s*:\s*"(message_start|content_block_(start|delta|stop)|message_delta|message_stop|message)"'

@@ -34,7 +34,7 @@ NEUTRAL = frozenset(
 ALWAYS_ACCEPTED = frozenset({"end_turn", "tool_use"})
 
 # The model was stopped in mid-output: what it was writing is not finished, closed or not.
-CUT_OFF = frozenset({"max_tokens", "context_window_exceeded", "refusal", "content_filter"})
+CUT_OFF = frozenset({"max_tokens", "context_window_exceeded", "refusal", "content_filter", "aborted"})
 
 _ADVICE = {
     "max_tokens": "Raise the output limit and ask again",

@@ -86,15 +86,15 @@ _START: dict[Kind, Callable[[Part], Event]] = {
 }
 
 
-def append(state: State[W], text: str) -> Step[W]:
-    """The block in focus, which has deltas, grows by `text`."""
+def append(state: State[W], text: str, wire: W | None = None) -> Step[W]:
+    """The block in focus, which has deltas, grows by `text`. `wire`: the protocol part of the next state, if another."""
     part = state.focus
     lot = part.lot
     used = state.used
     if used != len(lot) or used == LOT:
-        return append(_make_room(state), text)
+        return append(_make_room(state), text, wire)
     lot.append(text)
-    state = State(part, used + 1, state.wire, state.head, state.stored)
+    state = State(part, used + 1, state.wire if wire is None else wire, state.head, state.stored)
     return state, ((part.delta(part.index, text),) if text else ())  # pyright: ignore[reportOptionalCall]
 
 

@@ -15,8 +15,11 @@ from .state import Events, Kind, Part, State, Step, W, focus, open_parts, parts,
 __all__ = ["fail", "finish", "partial", "truncated"]
 
 
-def finish(state: State[W], reason: str, raw_reason: str) -> Step[W]:
+def finish(state: State[W], reason: str, raw_reason: str, *, cut: bool = False) -> Step[W]:
     """The protocol's own end was seen with this stop reason: `Done`, if everything fits.
+
+    Args:
+        cut: the protocol says that the output was cut, whatever the reason.
 
     Raises:
         TruncatedStream: a block is still open, and the stop reason does not say that it was cut.
@@ -25,7 +28,7 @@ def finish(state: State[W], reason: str, raw_reason: str) -> Step[W]:
     """
     if reason != state.head.reason or raw_reason != state.head.raw_reason:
         state = set_head(state, reason=reason, raw_reason=raw_reason)
-    if reason not in stop.CUT_OFF:
+    if not cut and reason not in stop.CUT_OFF:
         _require_closed(state)
         require_valid(state)
     if error := stop.check(reason, raw_reason, state.head.calls, state.head.settings.accept):

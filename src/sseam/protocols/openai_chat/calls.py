@@ -8,7 +8,7 @@ import msgspec
 
 from ... import fold, toolargs
 from ..._text import Text
-from ...errors import InvalidToolCall, Where
+from ...errors import InvalidToolCall
 from ...fold import Kind
 from . import assembly, wire
 from .content import end_prose

@@ -16,11 +16,11 @@ from msgspec import UNSET
 from ... import events, fold
 from ...dialect import Dialect
 from ...errors import SseamError, TruncatedStream
+from .._openai_errors import api_error
 from . import wire
 from .calls import add_entries, add_legacy
 from .content import add_delta
 from .dialects import DEVIATIONS, DIALECTS
-from .errors import api_error
 from .finish import STOP_REASONS, judge, record
 from .scanner import scan as scan_text
 from .state import State, Step, Wire, set_own

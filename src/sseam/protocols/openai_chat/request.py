@@ -52,7 +52,7 @@ def target(model: Model) -> Target:
     return Target(model=model, ids=dialect.ids, thinking="plain" if dialect.replay else "none")
 
 
-def url(model: Model, *, stream: bool = True) -> str:  # noqa: ARG001
+def url(model: Model, *, stream: bool = True) -> str:
     """The address that the body is posted to."""
     return join_url(model.base_url, request_dialect(model.dialect).path)
 

@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType
 from ...decoding import convert, loads, require_utf8
 from ...errors import ProtocolError, excerpt
 from ...sse import Frame
-from .errors import is_error
+from .._openai_errors import is_error
 
 __all__ = [
     "Choice",

@@ -1,4 +1,4 @@
-"""Error objects in the many shapes that servers of this protocol give them.
+"""Error objects in the many shapes that servers of OpenAI's protocols give them.
 
 Sources: OpenAI's "Error codes" page, the vendors' API references and server sources (read 2026-11-29).
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from ...errors import ApiError
+from ..errors import ApiError
 
-__all__ = ["api_error", "is_error"]
+__all__ = ["NO_RETRY", "api_error", "is_error"]
 
 _RETRY = frozenset({408, 409, 424, 429, 498, 500, 502, 503, 504, 529})
 
 # 429 for a quota that is used up: waiting does not help.
-_NO_RETRY = frozenset(
+NO_RETRY = frozenset(
     {
         "insufficient_quota",
         "billing_hard_limit_reached",
@@ -31,6 +31,7 @@ _NO_RETRY = frozenset(
 
 _STATUS = {
     "invalid_request_error": 400,
+    "invalid_prompt": 400,
     "context_length_exceeded": 400,
     "content_filter": 400,
     "tool_use_failed": 400,
@@ -51,6 +52,7 @@ _STATUS = {
     "api_error": 500,
     "service_unavailable": 503,
     "overloaded": 503,
+    "vector_store_timeout": 504,
     "overloaded_error": 503,
     "server_is_overloaded": 503,
     "1305": 503,
@@ -113,7 +115,7 @@ def api_error(payload: Any, *, delivered: bool) -> ApiError:
         type=kind,
         code=code,
         status=status,
-        retryable=status in _RETRY and code not in _NO_RETRY and kind not in _NO_RETRY,
+        retryable=status in _RETRY and code not in NO_RETRY and kind not in NO_RETRY,
         delivered=delivered,
         raw=payload,
     )
