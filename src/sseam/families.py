@@ -69,6 +69,7 @@ class AnthropicFamily(msgspec.Struct, frozen=True, kw_only=True):
     sampling: "all", "one" (not temperature and top_p together) or "none".
     forced: when a tool may be forced: "always", "not_manual" (not with manual thinking), "not_thinking", "never".
     prefill: takes a conversation that ends with the assistant.
+    signed: thinking goes back only with its signature; other vendors' servers want it back and may sign nothing.
     max_tokens: the output limit that is sent where nobody set one.
     """
 
@@ -79,6 +80,7 @@ class AnthropicFamily(msgspec.Struct, frozen=True, kw_only=True):
     sampling: Literal["all", "one", "none"] = "none"
     forced: Literal["always", "not_manual", "not_thinking", "never"] = "always"
     prefill: bool = False
+    signed: bool = True
     max_tokens: int = 32_000
 
 
@@ -121,7 +123,7 @@ _ANTHROPIC: dict[str, AnthropicFamily] = {
 # Other vendors' endpoints of this protocol were written against the oldest thinking API and take
 # every parameter of it.
 _ANTHROPIC_COMPATIBLE = AnthropicFamily(
-    manual=True, adaptive="no", efforts=(), sampling="all", prefill=True, max_tokens=8_192
+    manual=True, adaptive="no", efforts=(), sampling="all", prefill=True, signed=False, max_tokens=8_192
 )
 
 # A date is six digits or more; a version number has one or two.

@@ -60,15 +60,16 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         model: the model that will read it.
         ids: the ids that its service takes.
-        thinking: what becomes of reasoning. "signed": only the model's own, with its proof, goes back. "plain": the
-            service has a field of plain text for it, so another model's goes back too. "none": it stays out.
+        thinking: what becomes of reasoning. "signed": only the model's own, with its proof, goes back. "own": the
+            model's own, with or without one. "plain": the service has a field of plain text for it, so another model's
+            goes back too. "none": it stays out.
         paired: a reasoning item and the item that it led to are sent together or not at all.
         blank_text: text of nothing but white space is refused.
     """
 
     model: Model
     ids: IdRule = IdRule()
-    thinking: Literal["signed", "plain", "none"] = "none"
+    thinking: Literal["signed", "own", "plain", "none"] = "none"
     paired: bool = False
     blank_text: bool = False
 

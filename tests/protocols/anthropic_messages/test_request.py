@@ -97,11 +97,6 @@ def test_the_smallest_body_says_nothing_that_was_not_set():
                 asked(GIVEN),
             ],
         ),
-        # B206: results first, then the rest, in one message.
-        (
-            [HI, turn(CALL), UserMessage("and now"), results()],
-            [asked(text("hi")), said(USED), asked(GIVEN, text("and now"))],
-        ),
         # B194
         (
             [HI, turn(CALL), UserMessage("stop")],
@@ -189,6 +184,19 @@ def test_the_smallest_body_says_nothing_that_was_not_set():
 )
 def test_messages(messages, wire):
     assert body(messages)["messages"] == wire
+
+
+def test_b206_results_come_before_everything_else_that_follows_a_call():
+    messages = body([HI, turn(CALL), UserMessage("and now"), results()])["messages"]
+    assert messages == [asked(text("hi")), said(USED), asked(GIVEN, text("and now"))]
+
+
+def test_the_thinking_of_a_server_that_signs_nothing_goes_back_to_it():
+    kimi = models.compatible("kimi-k2", base_url="https://x/anthropic", protocol="anthropic-messages")
+    history = [HI, turn(ThinkingBlock(thinking="hm"), CALL, model="kimi-k2"), results()]
+    body_sent = request.body(kimi, Context(messages=tuple(history)), Options())
+    assert body_sent["messages"][1]["content"][0] == {"type": "thinking", "thinking": "hm", "signature": ""}
+    assert body(history, OLD)["messages"][1] == said(USED)
 
 
 def test_what_the_provider_wants_back_comes_back_unchanged():

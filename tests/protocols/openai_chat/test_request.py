@@ -21,7 +21,7 @@ from sseam.context import (
     assistant,
 )
 from sseam.errors import RequestError
-from sseam.message import Message, RefusalBlock, TextBlock, ThinkingBlock, ToolCall
+from sseam.message import Message, OpaqueBlock, RefusalBlock, TextBlock, ThinkingBlock, ToolCall
 from sseam.protocols.openai_chat import request
 from sseam.protocols.openai_chat.request_dialects import DIALECTS
 from sseam.tools import Tool, ToolResult
@@ -234,6 +234,11 @@ def test_messages_in_the_form_of_other_servers():
         "role": "assistant",
         "content": "no",
     }
+
+
+def test_a_turn_of_nothing_that_the_protocol_has_words_for_goes():
+    image = turn(OpaqueBlock(kind="image", raw={"type": "image"}))
+    assert body([HI, image, HI])["messages"] == [USER, USER]
 
 
 def test_roles_alternate_where_they_must():

@@ -62,10 +62,11 @@ _MIN_BUDGET = 1_024
 def target(model: Model) -> Target:
     """What a history is repaired for; ids as the API's error texts give their pattern."""
     ids = IdRule(alphabet="a-zA-Z0-9_-", max_length=64, unique=True)
-    return Target(model=model, ids=ids, thinking="signed", blank_text=True)
+    signed = anthropic_family(model.id, model.thinking).signed
+    return Target(model=model, ids=ids, thinking="signed" if signed else "own", blank_text=True)
 
 
-def url(model: Model, *, stream: bool = True) -> str:  # noqa: ARG001
+def url(model: Model, *, stream: bool = True) -> str:
     """The address that the body is posted to."""
     return join_url(model.base_url, "/v1/messages")
 
@@ -167,7 +168,7 @@ def _block(block: Block) -> dict[str, Any]:
         case RefusalBlock():
             sent = {"type": "text", "text": block.text}
         case ThinkingBlock():
-            sent = {"type": "thinking", "thinking": block.thinking, "signature": block.signature}
+            sent = {"type": "thinking", "thinking": block.thinking, "signature": block.signature or ""}
         case RedactedThinkingBlock():
             sent = {"type": "redacted_thinking", "data": block.data}
         case ToolCall():

@@ -107,7 +107,10 @@ def _messages(history: Iterable[HistoryMessage], dialect: RequestDialect) -> lis
     for message in history:
         match message:
             case Message():
-                sent.append(_assistant(message, dialect))
+                said = _assistant(message, dialect)
+                # A turn of nothing that this protocol has words for is none.
+                if said != _NOTHING:
+                    sent.append(said)
             case ToolResultMessage():
                 sent += (_result(result, dialect) for result in message.results)
                 # The results stand directly behind their calls; what they show besides text comes after them.
@@ -116,6 +119,9 @@ def _messages(history: Iterable[HistoryMessage], dialect: RequestDialect) -> lis
             case UserMessage():
                 sent.append({"role": "user", "content": _content(message.content, dialect)})
     return _alternating(sent) if dialect.alternate else sent
+
+
+_NOTHING = {"role": "assistant", "content": ""}
 
 
 def _assistant(message: Message, dialect: RequestDialect) -> dict[str, Any]:
