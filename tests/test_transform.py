@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sseam import models
-from sseam.callids import IdRule
+from sseam.calls import NOT_RUN, IdRule, answer_calls, translate_ids
 from sseam.content import DocumentContent, ImageContent, TextContent
 from sseam.context import ToolResultMessage, UserMessage, assistant
 from sseam.errors import RequestError
@@ -26,7 +26,7 @@ from sseam.message import (
     WithheldCall,
 )
 from sseam.tools import ToolResult
-from sseam.transform import NOT_RUN, Target, answer_calls, original_ids, paired_server_tools, repair, translate_ids
+from sseam.transform import Target, original_ids, paired_server_tools, repair
 
 CLAUDE = models.anthropic("claude-sonnet-4-5")
 SIGNED = Target(
@@ -229,12 +229,12 @@ def test_results_come_in_the_order_of_the_calls_however_late_they_are():
 
 def test_a_result_behind_the_next_turn_is_too_late():
     history = [turn(call("a")), HI, turn(TextBlock(text="ok")), results("a")]
-    assert answer_calls(tuple(history), SIGNED)[1] == ToolResultMessage((not_run("a"),))
+    assert answer_calls(tuple(history))[1] == ToolResultMessage((not_run("a"),))
 
 
 def test_neighbouring_turns_share_what_follows_them():
     first, second = turn(call("a")), turn(call("b"))
-    assert answer_calls((first, second, results("b", "a")), SIGNED) == (first, results("a"), second, results("b"))
+    assert answer_calls((first, second, results("b", "a"))) == (first, results("a"), second, results("b"))
 
 
 @pytest.mark.parametrize(
@@ -263,7 +263,7 @@ ID_RULES = {
 def test_b204_ids_are_mapped_one_to_one_for_call_and_result_alike(rule, ids):
     target = Target(model=CLAUDE, ids=rule)
     history = [message for turn_ids in ids for message in (turn(*map(call, turn_ids)), results(*turn_ids))]
-    sent = translate_ids(tuple(history), target)
+    sent = translate_ids(tuple(history), rule)
     names = [[block.id for block in message.content] for message in sent[::2]]
     assert names == [[result.call_id for result in message.results] for message in sent[1::2]]
     assert all(rule.accepts(name) for turn_names in names for name in turn_names)
@@ -273,23 +273,21 @@ def test_b204_ids_are_mapped_one_to_one_for_call_and_result_alike(rule, ids):
         assert len(set(flat)) == len(flat)
     # A history that grows keeps the ids that it had, and every id has a way back.
     for length in range(len(history)):
-        assert translate_ids(tuple(history[:length]), target) == sent[:length]
+        assert translate_ids(tuple(history[:length]), rule) == sent[:length]
     back = original_ids(history, target)
     assert [[back[name] for name in turn_names] for turn_names in names] == ids
 
 
 def test_b204_an_id_that_the_target_takes_stays():
     for rule, id in (("anthropic", "call_x-1"), ("openai", "functions.f:0"), ("mistral", "abcdefgh1")):
-        assert translate_ids((turn(call(id)), results(id)), Target(model=CLAUDE, ids=ID_RULES[rule]))[0] == turn(
-            call(id)
-        )
+        assert translate_ids((turn(call(id)), results(id)), ID_RULES[rule])[0] == turn(call(id))
 
 
 def test_ids_that_a_server_gives_again_in_a_later_turn_are_told_apart_where_they_must_be():
     history = (turn(call("call_0")), results("call_0"), turn(call("call_0")), results("call_0"))
-    first, _, second, _ = translate_ids(history, SIGNED)
+    first, _, second, _ = translate_ids(history, SIGNED.ids)
     assert first.content[0].id == "call_0" != second.content[0].id
-    assert translate_ids(history, NONE) == history
+    assert translate_ids(history, NONE.ids) == history
 
 
 def test_server_tools_stay_in_pairs():

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, TypeGuard
 
 import msgspec
 
-from .callids import IdRule, wire_id
+from .calls import IdRule, answer_calls, translate_ids, wire_ids
 from .content import Content, DocumentContent, ImageContent, TextContent
 from .context import HistoryMessage, Model, ToolResultMessage, UserMessage, parts_of
 from .errors import RequestError
@@ -29,13 +29,10 @@ from .message import (
     ThinkingBlock,
     ToolCall,
 )
-from .tools import ToolResult
 
 __all__ = [
-    "NOT_RUN",
     "RULES",
     "Target",
-    "answer_calls",
     "cut_at_fallback",
     "describe_attachments",
     "drop_blank_text",
@@ -46,12 +43,9 @@ __all__ = [
     "original_ids",
     "paired_server_tools",
     "repair",
-    "translate_ids",
 ]
 
 Messages: TypeAlias = tuple[HistoryMessage, ...]
-
-NOT_RUN = "This call was not run, and there is no result."
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -293,110 +287,12 @@ def _placeholder(
     return TextContent(msgspec.json.encode({**known, "reason": f"this model takes no {kind}s"}).decode())
 
 
-# ---- calls and results
+def _answer_calls(messages: Messages, _target: Target) -> Messages:
+    return answer_calls(messages)
 
 
-def answer_calls(messages: Messages, _target: Target) -> Messages:
-    """Every call gets exactly one result, directly behind its message and in the order of the calls.
-
-    Results are looked for up to the next assistant turn. A call without one gets one that says it
-    was not run; a result without a call is dropped.
-
-    Raises RequestError where two calls of one message, or two results of one call, have the same id.
-    """
-    answered: list[HistoryMessage] = []
-    for turn, others in _turns(messages):
-        given = [message for message in others if isinstance(message, ToolResultMessage)]
-        results: dict[str, list[ToolResult]] = {}
-        for result in (result for message in given for result in message.results):
-            results.setdefault(result.call_id, []).append(result)
-        called: set[str] = set()
-        marked = any(message.cache for message in given)
-        for message in turn:
-            answered.append(message)
-            if calls := _distinct_calls(message):
-                called.update(call.id for call in calls)
-                answered.append(ToolResultMessage(tuple(_result_of(call, results) for call in calls), cache=marked))
-        for id in called & results.keys():
-            if results[id]:
-                raise RequestError(f"there are two results for the tool call {id!r}")
-        answered += (message for message in others if not isinstance(message, ToolResultMessage))
-    return tuple(answered)
-
-
-def _turns(messages: Messages) -> Iterator[tuple[list[Message], list[HistoryMessage]]]:
-    """Each run of assistant messages with what follows it up to the next run."""
-    turn: list[Message] = []
-    others: list[HistoryMessage] = []
-    for message in messages:
-        if not isinstance(message, Message):
-            others.append(message)
-            continue
-        if others:
-            yield turn, others
-            turn, others = [], []
-        turn.append(message)
-    yield turn, others
-
-
-def _distinct_calls(message: Message) -> tuple[ToolCall, ...]:
-    seen: set[str] = set()
-    for call in message.tool_calls:
-        if call.id in seen:
-            raise RequestError(f"two tool calls of one message have the id {call.id!r}")
-        seen.add(call.id)
-    return message.tool_calls
-
-
-def _result_of(call: ToolCall, results: dict[str, list[ToolResult]]) -> ToolResult:
-    found = results.get(call.id)
-    if not found:
-        return ToolResult.error(call, NOT_RUN)
-    return msgspec.structs.replace(found.pop(0), name=call.name)
-
-
-def translate_ids(messages: Messages, target: Target) -> Messages:
-    """Ids of calls that the target does not take are replaced, one to one, in call and result alike.
-
-    The new id depends on the old one and on how often it was used before, so it stays the same
-    while the history grows. To be applied after `answer_calls`.
-    """
-    names = _wire_ids(messages, target.ids)
-    translated: list[HistoryMessage] = []
-    at = -1
-    for number, message in enumerate(messages):
-        if isinstance(message, Message):
-            at = number
-            translated.append(_with(message, (_renamed(block, names[at]) for block in message.content)))
-        elif isinstance(message, ToolResultMessage):
-            results = (msgspec.structs.replace(result, call_id=names[at][result.call_id]) for result in message.results)
-            translated.append(msgspec.structs.replace(message, results=tuple(results)))
-        else:
-            translated.append(message)
-    return tuple(translated)
-
-
-def original_ids(messages: Messages, target: Target) -> dict[str, str]:
-    """The way back: every id as it was sent, and the id that it stands for in the history."""
-    prepared = _up_to(translate_ids, tuple(messages), target)
-    return {sent: id for ids in _wire_ids(prepared, target.ids).values() for id, sent in ids.items()}
-
-
-def _wire_ids(messages: Messages, rule: IdRule) -> dict[int, dict[str, str]]:
-    """The translation of the ids of each assistant message, by the message's number."""
-    taken: set[str] = set()
-    names: dict[int, dict[str, str]] = {-1: {}}
-    for number, message in enumerate(messages):
-        if isinstance(message, Message):
-            in_turn: set[str] = set()
-            names[number] = {
-                call.id: wire_id(call.id, rule, taken if rule.unique else in_turn) for call in message.tool_calls
-            }
-    return names
-
-
-def _renamed(block: Block, names: dict[str, str]) -> Block:
-    return msgspec.structs.replace(block, id=names[block.id]) if isinstance(block, ToolCall) else block
+def _translate_ids(messages: Messages, target: Target) -> Messages:
+    return translate_ids(messages, target.ids)
 
 
 def drop_empty_messages(messages: Messages, _target: Target) -> Messages:
@@ -413,16 +309,18 @@ RULES: tuple[Rule, ...] = (
     drop_blank_text,
     drop_lone_reasoning,
     describe_attachments,
-    answer_calls,
-    translate_ids,
+    _answer_calls,
+    _translate_ids,
     drop_empty_messages,
 )
 
 
-def _up_to(last: Rule, messages: Messages, target: Target) -> Messages:
-    for rule in RULES[: RULES.index(last)]:
-        messages = rule(messages, target)
-    return messages
+def original_ids(messages: Iterable[HistoryMessage], target: Target) -> dict[str, str]:
+    """The way back: every id of a call as it is sent, and the id that it stands for in the history."""
+    prepared = tuple(messages)
+    for rule in RULES[: RULES.index(_translate_ids)]:
+        prepared = rule(prepared, target)
+    return {sent: id for ids in wire_ids(prepared, target.ids).values() for id, sent in ids.items()}
 
 
 # ---- helpers

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...callids import IdRule
+from ...calls import IdRule
 from ...content import Content, DocumentContent, ImageContent, TextContent
 from ...context import (
     Context,

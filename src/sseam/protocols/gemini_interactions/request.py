@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...callids import IdRule
+from ...calls import IdRule
 from ...content import Content, DocumentContent, ImageContent
 from ...context import (
     Context,

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ...callids import IdRule
+from ...calls import IdRule
 from ...context import KeySource
 
 __all__ = ["DIALECTS", "UNKNOWN", "RequestDialect", "Switch", "detect", "request_dialect"]

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...callids import IdRule
+from ...calls import IdRule
 from ...content import Content, DocumentContent, ImageContent
 from ...context import (
     Context,
