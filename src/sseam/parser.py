@@ -71,6 +71,11 @@ class Parser:
         return self._result is not None
 
     @property
+    def state(self) -> fold.State[Any]:
+        """The reducer's state: another object after whatever said something, the same after a ping."""
+        return self._state
+
+    @property
     def partial(self) -> Message:
         """The message so far: text as far as it came, released calls, everything else withheld."""
         return fold.partial(self._state)
