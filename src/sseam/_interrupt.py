@@ -1,111 +1,275 @@
-"""Ending a blocked await from another task or thread, under asyncio or trio.
+"""Ending a blocked read from another task or thread, or when a time limit passes.
 
-A cancel scope or task of our own around the await would do it too, but scopes must not be held
-across a yield and a task per read costs more than the read.
+Async, a cancel scope or a task of our own around each read would do it, but a scope must not be held
+across a yield, and both cost more than the read's own share. So under asyncio the task that reads is
+cancelled, and the cancellation is taken back. One timer serves the whole stream: it looks at the
+deadline when it goes off and is set anew if that has moved.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 import threading
+import time
+import weakref
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._wait import under_asyncio, under_trio
+from .deadlines import Deadlines
 
-__all__ = ["Interrupt", "Interrupted"]
+if TYPE_CHECKING:
+    import asyncio
+
+__all__ = ["Interrupt", "Interrupted", "Watchdog"]
 
 T = TypeVar("T")
 
 
 class Interrupted(Exception):
-    """`Interrupt.fire` was called."""
+    """The read was ended: `fire` was called, or, with `late`, the deadline passed."""
+
+    def __init__(self, *, late: bool) -> None:
+        super().__init__("a time limit passed" if late else "interrupted")
+        self.late = late
 
 
 class Interrupt:
-    """A switch that ends the await in `guard`, now or later."""
+    """A switch that ends the await in `guard`, now or later, under asyncio or trio."""
 
-    def __init__(self) -> None:
+    def __init__(self, deadlines: Deadlines) -> None:
+        self._deadlines = deadlines
         self._lock = threading.Lock()
         self._fired = False
-        self._cancel: Callable[[], object] | None = None
-
-    @property
-    def fired(self) -> bool:
-        """Whether `fire` was called."""
-        return self._fired
+        self._cancel: Callable[[], object] | None = None  # ends the read, from any thread
+        self._guard: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]] = self._first_guard
+        # Under asyncio only:
+        self._task: asyncio.Task[Any] | None = None
+        self._waiting = False
+        self._requested = False
+        self._cancelling = 0  # how often somebody else had cancelled the task before the read
+        self._late = False  # the deadline passed, while a read waited or while none did
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = math.inf
 
     def fire(self) -> None:
         """End the await in `guard`, from any task or thread; every later one ends at once."""
         with self._lock:
             self._fired = True
-            if self._cancel is not None:
-                self._cancel()
-                self._cancel = None
+            cancel = self._cancel
+        if cancel is not None:
+            # A loop that ended without its tasks says so with a RuntimeError: nobody waits there.
+            with contextlib.suppress(RuntimeError):
+                cancel()
 
-    def _enter(self, cancel: Callable[[], object]) -> None:
-        with self._lock:
-            if self._fired:
-                raise Interrupted
-            self._cancel = cancel
+    def stop(self) -> None:
+        """Leave nothing behind in the event loop."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._timer_due = math.inf
 
-    def _leave(self) -> bool:
-        """Whether the await was ended by `fire`."""
-        with self._lock:
-            self._cancel = None
-            return self._fired
+    def guard(self, awaitable: Callable[[], Awaitable[T]]) -> Awaitable[T]:
+        """The result of `awaitable()`. Raises `Interrupted`; nothing that came by then is kept."""
+        return self._guard(awaitable)
 
-    async def guard(self, awaitable: Callable[[], Awaitable[T]]) -> T:
-        """The result of `awaitable()`. Raises `Interrupted` when fired; nothing that came is kept."""
+    async def _first_guard(self, awaitable: Callable[[], Awaitable[T]]) -> T:
         if under_asyncio():
-            return await self._guard_asyncio(awaitable)
-        if under_trio():
-            return await self._guard_trio(awaitable)
-        raise RuntimeError("sseam waits under asyncio or trio, and neither is running here")
+            import asyncio
 
-    async def _guard_asyncio(self, awaitable: Callable[[], Awaitable[T]]) -> T:
-        import asyncio
+            self._current_task = asyncio.current_task
+            self._cancelled_error = asyncio.CancelledError
+            self._loop = asyncio.get_running_loop()
+            self._guard = self._guard_asyncio
+        elif under_trio():
+            import trio
 
-        loop = asyncio.get_running_loop()
-        task = asyncio.current_task()
-        assert task is not None
-        requested = False
+            self._trio = trio
+            self._guard = self._guard_trio
+        else:
+            raise RuntimeError("sseam waits under asyncio or trio, and neither is running here")
+        return await self._guard(awaitable)
 
-        def cancel() -> None:
-            # Runs in the loop. The await may have ended since: then nothing is to be cancelled.
-            nonlocal requested
-            if waiting:
-                requested = True
-                task.cancel()
-
-        waiting = True
-        self._enter(lambda: loop.call_soon_threadsafe(cancel))
-        try:
-            result = await awaitable()
-        except asyncio.CancelledError:
-            waiting = False
-            # Ours alone, and not also somebody else's: only then it is ours to swallow.
-            if requested and task.uncancel() == 0:
-                raise Interrupted from None
-            raise
-        finally:
-            waiting = False
-            fired = self._leave()
-        if fired:
-            if requested:
-                task.uncancel()
-            raise Interrupted
-        return result
+    def _attach(self, cancel: Callable[[], object] | None) -> None:
+        with self._lock:
+            self._cancel = cancel
+            if self._fired and cancel is not None:
+                raise Interrupted(late=False)
 
     async def _guard_trio(self, awaitable: Callable[[], Awaitable[T]]) -> T:
-        import trio
-
-        token = trio.lowlevel.current_trio_token()
-        with trio.CancelScope() as scope:
-            self._enter(lambda: token.run_sync_soon(scope.cancel))
+        now = time.monotonic()
+        self._deadlines.resume(now)
+        left = self._deadlines.due - now
+        if left <= 0:
+            raise Interrupted(late=True)
+        token = self._trio.lowlevel.current_trio_token()
+        with self._trio.CancelScope(deadline=self._trio.current_time() + left) as scope:
+            self._attach(lambda: token.run_sync_soon(scope.cancel))
             try:
                 result = await awaitable()
             finally:
-                fired = self._leave()
-            if not fired:
+                self._attach(None)
+            if not self._fired:
                 return result
-        raise Interrupted
+        raise Interrupted(late=not self._fired)
+
+    async def _guard_asyncio(self, awaitable: Callable[[], Awaitable[T]]) -> T:
+        task = self._current_task()
+        assert task is not None
+        if task is not self._task:
+            self._task = task
+            self._attach(self._request_from_anywhere)
+        if self._fired or self._late or self._deadlines.due < self._timer_due:
+            self._prepare()
+        self._cancelling = task.cancelling()
+        self._waiting = True
+        try:
+            result = await awaitable()
+        except BaseException as error:
+            self._waiting = False
+            if not self._requested:
+                raise
+            # Ours alone, and not also somebody else's: only then it is ours to swallow.
+            others = self._take_back()
+            if others or not isinstance(error, Exception | self._cancelled_error):
+                raise
+            raise Interrupted(late=not self._fired) from None
+        self._waiting = False
+        if self._requested or self._fired:
+            if self._requested:
+                self._take_back()
+            raise Interrupted(late=not self._fired)
+        return result
+
+    def _prepare(self) -> None:
+        """What is to be done before a read, when there is something."""
+        if self._fired:
+            raise Interrupted(late=False)
+        now = time.monotonic()
+        if self._late:
+            self._late = False
+            self._deadlines.resume(now)
+        if self._deadlines.due <= now:
+            raise Interrupted(late=True)
+        self._set_timer(now)
+
+    def _set_timer(self, now: float) -> None:
+        self.stop()
+        due = self._deadlines.due
+        if due < math.inf:
+            self._timer_due = due
+            self._timer = self._loop.call_later(due - now, self._look)
+
+    def _look(self) -> None:
+        """The timer went off: the deadline has moved since, or it has passed."""
+        now = time.monotonic()
+        self._timer = None
+        self._timer_due = math.inf
+        if self._deadlines.due > now:
+            self._set_timer(now)
+        else:
+            self._late = True
+            self._request()
+
+    def _request_from_anywhere(self) -> None:
+        self._loop.call_soon_threadsafe(self._request)
+
+    def _request(self) -> None:
+        # Runs in the loop. The await may have ended since: then nothing is to be cancelled.
+        if self._waiting and not self._requested and self._task is not None:
+            self._requested = True
+            self._task.cancel()
+
+    def _take_back(self) -> bool:
+        """Take the cancellation back. Whether there is another one."""
+        assert self._task is not None
+        self._requested = False
+        return self._task.uncancel() > self._cancelling
+
+
+class Watchdog:
+    """The same for a thread that reads: the read is ended by `interrupt`, from another thread.
+
+    The thread that watches is started with the first read that has a deadline, and ends with `stop`.
+    """
+
+    def __init__(self, deadlines: Deadlines, interrupt: Callable[[], object]) -> None:
+        self._deadlines = deadlines
+        # What is watched may be dropped without a word: the thread must not be what keeps it.
+        self._interrupt = weakref.WeakMethod(interrupt)  # pyright: ignore[reportArgumentType]
+        self._lock = threading.Lock()
+        self._moved = threading.Event()
+        self._fired = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+        self._waiting = False
+        self._watched = math.inf  # the deadline that the thread knows of
+        self._lapsed = False  # it passed while nobody read
+        self.late = False
+        """The read was ended because the deadline passed."""
+
+    def fire(self) -> None:
+        """End the read, and every later one."""
+        self._fired.set()
+        self._end()
+
+    def enter(self) -> None:
+        """A read begins. Raises `Interrupted` when it must not."""
+        self._waiting = True
+        if self._fired.is_set():
+            raise Interrupted(late=False)
+        if self._lapsed or self._deadlines.due < self._watched:
+            self._prepare()
+
+    def leave(self) -> None:
+        """The read is over."""
+        self._waiting = False
+
+    def sleep(self, seconds: float) -> None:
+        """Wait. Raises `Interrupted` when fired."""
+        if self._fired.wait(seconds):
+            raise Interrupted(late=False)
+
+    def stop(self) -> None:
+        """Let the thread end."""
+        self._stopped = True
+        self._moved.set()
+
+    def _prepare(self) -> None:
+        now = time.monotonic()
+        with self._lock:
+            if self._lapsed:
+                self._lapsed = False
+                self._deadlines.resume(now)
+            self._watched = self._deadlines.due
+        if self._watched <= now:
+            raise Interrupted(late=True)
+        self._moved.set()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="sseam-watchdog", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopped:
+            self._moved.clear()
+            left = self._deadlines.due - time.monotonic()
+            if left > 0:
+                self._moved.wait(min(left, threading.TIMEOUT_MAX))
+            elif not self._stopped:
+                self._pass()
+                self._moved.wait()
+
+    def _pass(self) -> None:
+        """The deadline has passed."""
+        with self._lock:
+            self._watched = math.inf
+            self.late = self._waiting
+            self._lapsed = not self._waiting
+        if self.late:
+            self._end()
+
+    def _end(self) -> None:
+        interrupt = self._interrupt()
+        if interrupt is not None:
+            interrupt()

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
-__all__ = ["Signal", "under_asyncio", "under_trio"]
+__all__ = ["Signal", "later", "shielded", "sleep", "under_asyncio", "under_trio"]
 
 
 class Signal:
@@ -116,3 +117,66 @@ def under_trio() -> bool:
         return trio is not None and trio.lowlevel.current_task() is not None
     except RuntimeError:
         return False
+
+
+async def sleep(seconds: float) -> None:
+    """Wait, under asyncio or trio."""
+    if under_trio():
+        import trio
+
+        await trio.sleep(seconds)
+    else:
+        import asyncio
+
+        await asyncio.sleep(seconds)
+
+
+async def shielded(work: Callable[[], Awaitable[object]]) -> None:
+    """Await `work()` also where the task is cancelled already.
+
+    asyncio tells a task of its cancellation once and lets it work on; trio needs a shield.
+    """
+    if under_trio():
+        import trio
+
+        with trio.CancelScope(shield=True):
+            await work()
+    else:
+        await work()
+
+
+def later() -> Callable[[Callable[[], Coroutine[Any, Any, None]]], None]:
+    """A function, callable from anywhere, that runs a coroutine soon in the loop that runs here.
+
+    For what is left to do when an object is dropped. It does nothing once the loop is closed.
+    """
+    if under_trio():
+        import trio
+
+        token = trio.lowlevel.current_trio_token()
+        spawn = trio.lowlevel.spawn_system_task
+
+        def run_in_trio(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+            with contextlib.suppress(trio.RunFinishedError):
+                token.run_sync_soon(spawn, work)
+
+        return run_in_trio
+
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+
+    def start(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        task = loop.create_task(work())
+        _running.add(task)
+        task.add_done_callback(_running.discard)
+
+    def run_in_asyncio(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(start, work)
+
+    return run_in_asyncio
+
+
+# asyncio itself keeps only weak references to tasks.
+_running: set[object] = set()

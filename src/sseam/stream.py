@@ -3,156 +3,152 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import Any, Protocol, Self, Unpack
 
-import msgspec
-
-from ._interrupt import Interrupt, Interrupted
-from ._wait import Signal
-from .errors import SseamError, StreamAborted, TransportError
-from .events import Event, Failed
+from ._interrupt import Interrupt, Interrupted, Watchdog
+from ._reading import Reading
+from ._wait import Signal, shielded, sleep
+from .events import Event
 from .message import Message
 from .parser import Parser, ParserOptions
+from .retry import Attempt
 
 __all__ = ["AsyncStream", "Stream", "aiter_events", "iter_events"]
 
 
-class _Reading:
-    """What the two streams share: the parser, the events nobody took yet, and how it ended."""
+class Source(Protocol):
+    """Where the bytes of a call come from; made anew, it would be another call."""
 
-    def __init__(self, parser: Parser) -> None:
-        self.parser = parser
-        self.events: deque[Event] = deque()
-        self.aborted = False
-        self.iterated = False
+    def read(self) -> bytes:
+        """The next bytes. Raises `StopIteration` at the end. After `close` it begins the next attempt."""
+        ...
 
-    def claim(self) -> None:
-        if self.iterated:
-            raise RuntimeError("the stream has an iterator already: each event is delivered once")
-        self.iterated = True
+    def close(self, *, ended: bool) -> None:
+        """Let go of the connection. `ended`: the stream's own end was read, only the body's may be missing."""
+        ...
 
-    def feed(self, chunk: bytes) -> None:
-        self.events += self.parser.feed(chunk)
-
-    def end(self) -> None:
-        self.events += self.parser.finish()
-
-    def break_off(self, cause: BaseException) -> None:
-        """The source raised. A broken connection is a fault of ours to tell, everything else passes."""
-        if not _is_broken_connection(cause):
-            self.fail(StreamAborted(f"the source of the bytes raised {type(cause).__name__}"))
-            raise cause
-        error = TransportError(
-            f"the connection broke: {type(cause).__name__}: {cause}",
-            delivered=bool(self.parser.partial.content or self.parser.partial.withheld),
-        )
-        error.__cause__ = cause
-        self.fail(error)
-
-    def fail(self, error: SseamError) -> None:
-        self.events += self.parser.abort(error)
-
-    def abort(self) -> None:
-        """The reader gave up: what comes now is not read, and what was not taken is not handed out."""
-        if not self.parser.done:
-            self.aborted = True
-            self.events.clear()
-            self.parser.abort(StreamAborted("the stream was aborted"))
-
-    def take(self) -> Event | None:
-        """The next event, None when the stream is over. Raises the error of a fault in its place."""
-        if self.events:
-            event = self.events.popleft()
-            if isinstance(event, Failed):
-                raise event.error
-            return event
-        if self.aborted:
-            self.parser.result()
-        return None
-
-    def message(self) -> Message:
-        if self.aborted:
-            return msgspec.structs.replace(self.parser.partial, stop_reason="aborted")
-        return self.parser.result()
+    def interrupt(self) -> None:
+        """End a `read` that another thread is blocked in, if that can be."""
+        ...
 
 
-# Classes of HTTP libraries that say that the connection broke; none of these is imported here.
-_BROKEN = frozenset(
-    {
-        "httpx.TransportError",
-        "httpx2.TransportError",
-        "httpcore.NetworkError",
-        "httpcore.ProtocolError",
-        "httpcore.TimeoutException",
-        "aiohttp.ClientPayloadError",
-        "aiohttp.ClientConnectionError",
-        "anyio.BrokenResourceError",
-        "anyio.ClosedResourceError",
-        "trio.BrokenResourceError",
-        "trio.ClosedResourceError",
-        "http.IncompleteRead",
-    }
-)
+class AsyncSource(Protocol):
+    """As `Source`, for coroutines."""
+
+    def read(self) -> Awaitable[bytes]:
+        """The next bytes. Raises `StopAsyncIteration` at the end. After `close` it begins the next attempt."""
+        ...
+
+    async def close(self, *, ended: bool) -> None:
+        """Let go of the connection. `ended`: the stream's own end was read, only the body's may be missing."""
+        ...
 
 
-def _is_broken_connection(cause: BaseException) -> bool:
-    if isinstance(cause, ConnectionError | TimeoutError):
-        return True
-    return any(f"{base.__module__.partition('.')[0]}.{base.__name__}" in _BROKEN for base in type(cause).__mro__)
+class _Liveness:
+    """What both streams tell of a call."""
+
+    _reading: Reading
+
+    @property
+    def partial(self) -> Message:
+        """The message so far."""
+        return self._reading.partial
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The requests that were made so far, the running one last. None over an iterable of bytes."""
+        return tuple(self._reading.attempts)
+
+    @property
+    def last_seen(self) -> float | None:
+        """When the last bytes came, pings and comments too, by `time.monotonic`; None before the first."""
+        return self._reading.deadlines.seen
+
+    @property
+    def last_progress(self) -> float | None:
+        """When the last event that says something came, by `time.monotonic`; None before the first."""
+        return self._reading.deadlines.progressed
 
 
-class Stream:
-    """Events from an iterable of chunks. Made by `iter_events`.
+class Stream(_Liveness):
+    """Events from a source of bytes. Made by `iter_events` and by `Client.stream`.
 
     Iterating gives the fine events and raises on a fault, after every event before it was given.
     Nothing behind the terminal event is read. `message()` reads what nobody iterated; the events
     stay for the iterator. Usable from several threads; leaving the `with` closes the source.
     """
 
-    def __init__(self, chunks: Iterable[bytes], parser: Parser) -> None:
-        self._source = chunks
-        self._chunks = iter(chunks)
-        self._reading = _Reading(parser)
+    def __init__(self, source: Source, reading: Reading) -> None:
+        self._source = source
+        self._reading = reading
+        self._watchdog = Watchdog(reading.deadlines, source.interrupt)
         self._lock = threading.Lock()
-
-    @property
-    def partial(self) -> Message:
-        """The message so far."""
-        return self._reading.parser.partial
+        self._released = False
 
     def __iter__(self) -> Iterator[Event]:
         self._reading.claim()
-        return self._events()
+        return _Events(self)
 
-    def _events(self) -> Iterator[Event]:
-        while True:
-            event = self._next()
-            if event is None:
-                return
-            yield event
-
-    def _next(self) -> Event | None:
-        with self._lock:
-            while not self._reading.events and not self._reading.parser.done:
-                self._read()
-            return self._reading.take()
-
-    def _read(self) -> None:
+    def _next(self) -> Event:
         reading = self._reading
         try:
-            chunk = next(self._chunks, None)
+            with self._lock:
+                while not reading.events and not reading.over:
+                    self._read()
+                if not reading.events or reading.failed or reading.aborted:
+                    self._release()
+                event = reading.take()
+        finally:
+            self._release_if_aborted()
+        if event is None:
+            raise StopIteration
+        return event
+
+    def _read(self) -> None:
+        reading, watchdog = self._reading, self._watchdog
+        if reading.fresh:
+            reading.begin()
+        try:
+            watchdog.enter()
+            try:
+                chunk = self._source.read()
+            finally:
+                watchdog.leave()
+            if watchdog.late:
+                raise Interrupted(late=True)
+        except Interrupted as stop:
+            reading.interrupted(late=stop.late)
+        except StopIteration:
+            if not reading.aborted:
+                reading.feed(None)
         except BaseException as cause:
-            reading.break_off(cause)
-        else:
-            if chunk is None:
-                reading.end()
+            if watchdog.late:
+                reading.interrupted(late=True)
             else:
+                self._break_off(cause)
+        else:
+            if not reading.aborted:
                 reading.feed(chunk)
-        if reading.parser.done:
-            self._close_source()
+        if reading.pause is not None:
+            self._start_over(reading.pause)
+
+    def _break_off(self, cause: BaseException) -> None:
+        try:
+            self._reading.break_off(cause)
+        except BaseException:
+            self._release()
+            raise
+
+    def _start_over(self, seconds: float) -> None:
+        self._source.close(ended=False)
+        try:
+            self._watchdog.sleep(seconds)
+        except Interrupted:
+            return
+        self._watchdog.late = False
+        self._reading.start_over()
 
     def message(self) -> Message:
         """The final message, reading whatever is left.
@@ -163,26 +159,47 @@ class Stream:
             SseamError: what is wrong with the stream; its `partial` is the message so far.
         """
         with self._lock:
-            while not self._reading.parser.done:
+            while not self._reading.over:
                 self._read()
-        return self._reading.message()
+            self._release()
+            return self._reading.message()
 
     def abort(self) -> None:
-        """Give up: the iterator raises `StreamAborted`, and nothing more is handed out.
+        """Give up: a blocked read ends, the iterator raises `StreamAborted`, and nothing more is handed
+        out. From any thread.
 
-        From another thread it takes effect when the source gives its next chunk.
+        Where the source is no connection (an iterable, HTTP/2, or before the headers of the response
+        have come), a blocked read ends when it gets its next bytes.
         """
         self._reading.abort()
+        self._watchdog.fire()
+        self._release_if_aborted()
 
     def close(self) -> None:
         """Give up, if the stream is not over, and close the source."""
-        self._reading.abort()
-        self._close_source()
+        self._reading.abort(closed=True)
+        self._watchdog.fire()
+        if self._lock.acquire(blocking=False):
+            try:
+                self._release()
+            finally:
+                self._lock.release()
 
-    def _close_source(self) -> None:
-        close = getattr(self._source, "close", None) or getattr(self._chunks, "close", None)
-        if close is not None:
-            close()
+    def _release_if_aborted(self) -> None:
+        """Close the source, unless another thread is reading, which then does it."""
+        if self._reading.aborted and not self._released and self._lock.acquire(blocking=False):
+            try:
+                self._release()
+            finally:
+                self._lock.release()
+
+    def _release(self) -> None:
+        if not self._released:
+            self._released = True
+            try:
+                self._source.close(ended=self._reading.ended)
+            finally:
+                self._watchdog.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -192,70 +209,116 @@ class Stream:
     ) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        self._watchdog.stop()
 
-class AsyncStream:
-    """Events from an async iterable of chunks, under asyncio or trio. Made by `aiter_events`.
+
+class _Events:
+    """The iterator of a `Stream`. No generator: there is nothing in it to be finalised."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[Event]:
+        return self
+
+    def __next__(self) -> Event:
+        return self._stream._next()  # pyright: ignore[reportPrivateUsage]
+
+
+class AsyncStream(_Liveness):
+    """Events from a source of bytes, under asyncio or trio. Made by `aiter_events` and `AsyncClient.stream`.
 
     As `Stream`: one task may iterate while others await `message()`; each event is delivered once.
+    Cancelling the task that reads ends the stream for all.
     """
 
-    def __init__(self, chunks: AsyncIterable[bytes], parser: Parser) -> None:
-        self._source = chunks
-        self._chunks = aiter(chunks)
-        self._reading = _Reading(parser)
-        self._interrupt = Interrupt()
-        self._turn: Signal | None = None  # set when the task that reads has read
-
-    @property
-    def partial(self) -> Message:
-        """The message so far."""
-        return self._reading.parser.partial
+    def __init__(self, source: AsyncSource, reading: Reading) -> None:
+        self._source = source
+        self._reading = reading
+        self._interrupt = Interrupt(reading.deadlines)
+        self._busy = False  # a task is reading or closing
+        self._turn: Signal | None = None  # there while others wait for it
+        self._released = False
 
     def __aiter__(self) -> AsyncIterator[Event]:
         self._reading.claim()
-        return self._events()
+        return _AsyncEvents(self)
 
-    async def _events(self) -> AsyncIterator[Event]:
+    async def _next(self) -> Event:
         reading = self._reading
-        while True:
-            while not reading.events and not reading.parser.done:
-                await self._read()
-            event = reading.take()
-            if event is None:
-                return
-            yield event
+        while not reading.events and not reading.over:
+            await self._read()
+        if reading.aborted or not reading.events or reading.failed:
+            await self._release()
+        event = reading.take()
+        if event is None:
+            raise StopAsyncIteration
+        return event
 
     async def _read(self) -> None:
         """One chunk more: read by this task, or by the one that is at it already."""
-        if self._turn is not None:
-            await self._turn.wait()
+        if self._busy:
+            await self._wait_turn()
             return
-        self._turn = Signal()
-        try:
-            await self._read_chunk()
-            if self._reading.parser.done:
-                await self._close_source()
-        finally:
-            turn, self._turn = self._turn, None
-            turn.set()
-
-    async def _read_chunk(self) -> None:
         reading = self._reading
+        self._busy = True
+        if reading.fresh:
+            reading.begin()
         try:
-            chunk = await self._interrupt.guard(self._chunks.__anext__)
-        except StopAsyncIteration:
-            reading.end()
+            try:
+                chunk = await self._interrupt.guard(self._source.read)
+            except Interrupted as stop:
+                reading.interrupted(late=stop.late)
+            except StopAsyncIteration:
+                if not reading.aborted:
+                    reading.feed(None)
+            except BaseException as cause:
+                await self._break_off(cause)
+            else:
+                if not reading.aborted:
+                    reading.feed(chunk)
+            if reading.pause is not None:
+                await self._start_over(reading.pause)
+        finally:
+            self._busy = False
+            if self._turn is not None:
+                self._pass_turn()
+
+    async def _break_off(self, cause: BaseException) -> None:
+        try:
+            self._reading.break_off(cause)
+        except BaseException:
+            # What is not ours to tell passes through, and leaves nothing open behind it.
+            self._released = True
+            await shielded(self._close)
+            raise
+
+    async def _start_over(self, seconds: float) -> None:
+        try:
+            await self._source.close(ended=False)
+            await self._interrupt.guard(lambda: sleep(seconds))
         except Interrupted:
-            reading.abort()
-        except BaseException as cause:
-            reading.break_off(cause)
-        else:
-            reading.feed(chunk)
+            return
+        self._reading.start_over()
+
+    async def _wait_turn(self) -> None:
+        if self._turn is None:
+            self._turn = Signal()
+        await self._turn.wait()
+
+    def _pass_turn(self) -> None:
+        turn, self._turn = self._turn, None
+        if turn is not None:
+            turn.set()
 
     async def message(self) -> Message:
         """The final message, reading whatever is left. As `Stream.message`."""
-        while not self._reading.parser.done:
+        while not self._reading.over:
             await self._read()
+        await self._release()
         return self._reading.message()
 
     def abort(self) -> None:
@@ -265,16 +328,28 @@ class AsyncStream:
         self._interrupt.fire()
 
     async def aclose(self) -> None:
-        """Give up, if the stream is not over, and close the source."""
-        self.abort()
-        while self._turn is not None:
-            await self._turn.wait()
-        await self._close_source()
+        """Give up, if the stream is not over, and close the source. From any task."""
+        self._reading.abort(closed=True)
+        self._interrupt.fire()
+        await self._release()
 
-    async def _close_source(self) -> None:
-        close: Any = getattr(self._source, "aclose", None) or getattr(self._chunks, "aclose", None)
-        if close is not None:
-            await close()
+    async def _release(self) -> None:
+        """Close the source, once; return when it is closed."""
+        while self._busy:
+            await self._wait_turn()
+        if self._released:
+            return
+        self._released = True
+        self._busy = True
+        try:
+            await shielded(self._close)
+        finally:
+            self._busy = False
+            self._pass_turn()
+
+    async def _close(self) -> None:
+        self._interrupt.stop()
+        await self._source.close(ended=self._reading.ended)
 
     async def __aenter__(self) -> Self:
         return self
@@ -284,12 +359,67 @@ class AsyncStream:
     ) -> None:
         await self.aclose()
 
+    def __del__(self) -> None:
+        self._interrupt.stop()
+
+
+class _AsyncEvents:
+    """The iterator of an `AsyncStream`. No generator: an event loop would have to finalise one."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: AsyncStream) -> None:
+        self._stream = stream
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    def __anext__(self) -> Any:
+        return self._stream._next()  # pyright: ignore[reportPrivateUsage]
+
+
+class _Chunks:
+    """An iterable of chunks as a source."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._source = chunks
+        self._chunks = iter(chunks)
+
+    def read(self) -> bytes:
+        return next(self._chunks)
+
+    def close(self, *, ended: bool) -> None:
+        del ended
+        close = getattr(self._source, "close", None) or getattr(self._chunks, "close", None)
+        if close is not None:
+            close()
+
+    def interrupt(self) -> None:
+        """Nothing: an iterable cannot be told."""
+
+
+class _AsyncChunks:
+    """An async iterable of chunks as a source."""
+
+    def __init__(self, chunks: AsyncIterable[bytes]) -> None:
+        self._source = chunks
+        self._chunks = aiter(chunks)
+
+    def read(self) -> Awaitable[bytes]:
+        return self._chunks.__anext__()
+
+    async def close(self, *, ended: bool) -> None:
+        del ended
+        close: Any = getattr(self._source, "aclose", None) or getattr(self._chunks, "aclose", None)
+        if close is not None:
+            await close()
+
 
 def iter_events(chunks: Iterable[bytes], protocol: str, **options: Unpack[ParserOptions]) -> Stream:
     """A stream over chunks of bytes as they come. See `Parser` for the options."""
-    return Stream(chunks, Parser(protocol, **options))
+    return Stream(_Chunks(chunks), Reading(lambda: Parser(protocol, **options), protocol=protocol))
 
 
 def aiter_events(chunks: AsyncIterable[bytes], protocol: str, **options: Unpack[ParserOptions]) -> AsyncStream:
     """An async stream over chunks of bytes as they come. See `Parser` for the options."""
-    return AsyncStream(chunks, Parser(protocol, **options))
+    return AsyncStream(_AsyncChunks(chunks), Reading(lambda: Parser(protocol, **options), protocol=protocol))

@@ -1,0 +1,120 @@
+"""Model, context and options → the HTTP request of a call, and how its answer is read. No I/O."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypedDict
+
+import msgspec
+
+from . import forged
+from ._reading import Reading
+from .context import Context, Model, Options
+from .deadlines import TimeLimits
+from .errors import RequestError, SseamError
+from .message import Message
+from .models import credential
+from .parser import Parser
+from .protocols import NAMES, load
+from .retry import Retry
+
+__all__ = ["CallOptions", "Request", "Settings", "prepare", "reading_of"]
+
+
+class CallOptions(TypedDict, total=False):
+    """How the answer to one call is taken.
+
+    Attributes:
+        key: the key for the model's service; without it the model's environment variables are looked at.
+        accept: neutral stop reasons to take as an end, see `sseam.stop`.
+        strict: refuse soft deviations from the protocol.
+    """
+
+    key: str | None
+    accept: Collection[str]
+    strict: bool
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client does with every call.
+
+    Attributes:
+        retry: how often a failed attempt is made again.
+        limits: time limits.
+        refuse_text_calls: a tool call that was written as text is an `OutputProtocolViolation`.
+    """
+
+    retry: Retry = Retry()
+    limits: TimeLimits = TimeLimits()
+    refuse_text_calls: bool = True
+
+
+class Request(msgspec.Struct, frozen=True, repr_omit_defaults=True):
+    """An HTTP request. Its headers hold a key: it has no repr of them."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    content: bytes = b""
+
+    def __repr__(self) -> str:
+        return f"Request({self.method} {self.url}, {len(self.content):,} bytes)"
+
+
+def prepare(
+    model: Model, context: Context, options: Options, key: str | None = None, environ: Mapping[str, str] | None = None
+) -> Request:
+    """The request that asks `model` for a stream.
+
+    Raises:
+        RequestError: what was asked for cannot be sent, or there is no key.
+        ValueError: a model of a protocol that there is not.
+    """
+    if model.protocol not in NAMES:
+        load(model.protocol)  # which says what there is
+    protocol: Any = importlib.import_module(f"{__package__}.protocols.{NAMES[model.protocol]}.request")
+    headers = {"accept-encoding": "identity", **protocol.headers(options, credential(model, key, environ))}
+    for name, value in headers.items():
+        # An HTTP library would quote a value that it refuses, and it may be a key.
+        if not (name.isascii() and value.isascii() and value.isprintable()):
+            raise RequestError(f"header {name!r} holds characters that a header cannot carry")
+    content = msgspec.json.encode(protocol.body(model, context, options))
+    return Request("POST", protocol.url(model), headers, content)
+
+
+def reading_of(
+    model: Model,
+    context: Context,
+    options: Options,
+    settings: Settings,
+    call: CallOptions,
+    on_end: Callable[[Message, SseamError | None], object] | None = None,
+) -> Reading:
+    """How the answer to a call is read."""
+    accept = set(call.get("accept", ()))
+    if options.stop_sequences:
+        accept.add("stop_sequence")
+
+    def make_parser() -> Parser:
+        return Parser(
+            model.protocol,
+            dialect=model.dialect,
+            strict=call.get("strict", False),
+            tools=context.tools,
+            accept=accept,
+        )
+
+    def review(message: Message) -> SseamError | None:
+        fault = forged.check(message, context.tools)
+        return None if fault is None else fault.at(protocol=load(model.protocol).TITLE)
+
+    return Reading(
+        make_parser,
+        protocol=model.protocol,
+        requests=True,
+        limits=settings.limits,
+        retry=settings.retry,
+        review=review if settings.refuse_text_calls and context.tools else None,
+        on_end=on_end,
+    )

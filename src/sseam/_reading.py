@@ -1,0 +1,440 @@
+"""One call as it is read, without its I/O: attempts, the parser of each, the events nobody took yet, the end.
+
+`Stream` and `AsyncStream` are two loops around this: they get bytes and hand them in here, hand out
+events, and wait when they are told to.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from . import response as http
+from .deadlines import NO_LIMITS, Deadlines, TimeLimits
+from .encoding import Decoder, decoder
+from .errors import ApiError, SseamError, StreamAborted, TransportError
+from .events import Done, Event, Failed, Start, TextDelta, UsageUpdate
+from .message import Message, Timing
+from .parser import Parser
+from .protocols import ARRAYS
+from .response import Response
+from .retry import Attempt, Received, Retry, wait
+
+__all__ = ["Reading"]
+
+_ERROR_BODY_SECONDS = 10.0
+_NO_RETRY = Retry(max_retries=0)
+
+
+class Reading:
+    """What is known of a call. One thread or task at a time hands in bytes; `abort` may come from any.
+
+    Args:
+        make_parser: makes the parser of an attempt.
+        protocol: name of the protocol, for errors that no parser sees.
+        requests: the bytes are answers to requests, which are counted, timed and made again.
+        limits: time limits.
+        retry: how often a failed attempt is made again.
+        review: looks at a finished message; what it returns is its fault.
+        on_end: called once with the message, or the partial one and the error.
+
+    Attributes:
+        parser: of the current attempt.
+        events: what was read and not handed out.
+        attempts: the requests that were made.
+        deadlines: the time limits as they run.
+        fresh: a request is to be made.
+        pause: seconds to wait before it, None where none is to be made.
+        result: how it ended, None while it goes on.
+        iterated: it has its iterator.
+    """
+
+    def __init__(
+        self,
+        make_parser: Callable[[], Parser],
+        *,
+        protocol: str = "",
+        requests: bool = False,
+        limits: TimeLimits = NO_LIMITS,
+        retry: Retry = _NO_RETRY,
+        review: Callable[[Message], SseamError | None] | None = None,
+        on_end: Callable[[Message, SseamError | None], object] | None = None,
+    ) -> None:
+        self._make_parser = make_parser
+        self._protocol = protocol
+        self._retry = retry
+        self._review = review
+        self._on_end = on_end
+        self.parser = make_parser()
+        self.events: deque[Event] = deque()
+        self.attempts: list[Attempt] = []
+        self.deadlines = Deadlines(limits)
+        self.fresh = requests
+        self.pause: float | None = None
+        self.result: Done | Failed | None = None
+        self.iterated = False
+        self._given_up: StreamAborted | None = None
+        self._closed = False
+        self._committed = False  # the end was handed out
+        self._began: float | None = None
+        self._first_event: float | None = None
+        self._first_text: float | None = None
+        self._received: Received = "nothing"
+        self._started = False  # a Start was given to the reader
+        self._response: Response | None = None
+        self._decoder: Decoder | None = None
+        self._body: list[bytes] | None = None  # gathered where the response is no stream of events
+        self._looked = False  # the first byte was looked at
+        self._settled = True  # chunks go straight to the parser
+
+    # ---- what the reader sees
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the reader gave it up."""
+        return self._given_up is not None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is to be read."""
+        return self.result is not None or self._given_up is not None
+
+    @property
+    def ended(self) -> bool:
+        """Whether it came to its own end."""
+        return isinstance(self.result, Done) and self._given_up is None
+
+    @property
+    def failed(self) -> bool:
+        """Whether it ended in a fault."""
+        return isinstance(self.result, Failed)
+
+    @property
+    def partial(self) -> Message:
+        """The message so far."""
+        if self._given_up is not None and self._given_up.partial is not None:
+            return self._given_up.partial
+        return self.parser.partial if self.result is None else self.result.message
+
+    def claim(self) -> None:
+        """Take the place of the one iterator. Raises `RuntimeError` when it is taken."""
+        if self.iterated:
+            raise RuntimeError("the stream has an iterator already: each event is delivered once")
+        self.iterated = True
+
+    def take(self) -> Event | None:
+        """The next event, None when the stream is over. Raises the error of a fault in its place."""
+        if self._given_up is not None:
+            raise self._given_up.with_traceback(None)
+        if not self.events:
+            return None
+        event = self.events.popleft()
+        if event is self.result:
+            self._committed = True
+            if type(event) is Failed:
+                raise event.error.with_traceback(None)
+        return event
+
+    def message(self) -> Message:
+        """The final message. Raises the error of a fault."""
+        if self._given_up is not None:
+            if self._closed:
+                raise self._given_up.with_traceback(None)
+            return self.partial
+        self._committed = True
+        match self.result:
+            case Done(_, message):
+                return message
+            case Failed(error):
+                raise error.with_traceback(None)
+            case None:
+                raise RuntimeError("the stream is not over")
+
+    def abort(self, *, closed: bool = False) -> None:
+        """The reader gave up: what comes now is not read, and what was not taken is not handed out.
+
+        An end that was handed out stays; one that only arrived does not count. With `closed` the
+        reader did not ask for what there is, and `message()` has nothing to give.
+        """
+        if self._committed or self._given_up is not None:
+            return
+        timing = self._timing(time.monotonic())
+        partial = msgspec.structs.replace(self.partial, stop_reason="aborted", complete=False, timing=timing)
+        self._closed = closed
+        how = "closed before its end was read" if closed else "aborted"
+        self._given_up = StreamAborted(f"the stream was {how}", partial=partial)
+        if self.result is None:
+            self._end(partial, self._given_up)
+
+    # ---- what the source says
+
+    def begin(self) -> None:
+        """A request is about to be sent."""
+        self.fresh = False
+        now = time.monotonic()
+        if self._began is None:
+            self._began = now
+        self.deadlines.begin(now)
+        self.attempts.append(Attempt(number=len(self.attempts) + 1, waited=self.pause or 0.0))
+        self.pause = None
+
+    def answered(self, response: Response) -> None:
+        """Status and headers came. Raises `FramingError` for a content coding that is not known."""
+        attempt = self.attempts[-1]
+        attempt.status = response.status
+        attempt.headers = response.headers
+        attempt.request_id = http.request_id(response.headers)
+        self._response = response
+        self._decoder = decoder(response.headers.get("content-encoding", ""))
+        self._settled = False
+        kind = http.reads_as(response)
+        if kind != "events" and not (kind == "body" and self._protocol in ARRAYS):
+            self._body = []
+        if kind == "refusal":
+            self.deadlines.allow(_ERROR_BODY_SECONDS, time.monotonic())
+
+    def feed(self, chunk: bytes | None) -> None:
+        """More of the body; None: it ended."""
+        if self._settled and chunk is not None:
+            self._parse(chunk)
+        else:
+            self._feed_slowly(chunk)
+
+    def _parse(self, chunk: bytes) -> None:
+        now = time.monotonic()
+        deadlines = self.deadlines
+        deadlines.seen = now
+        parser = self.parser
+        state = parser.state
+        events = parser.feed(chunk)
+        if events:
+            deadlines.progress(now)
+            self._add(events, now)
+        elif parser.state is not state and parser.state.head.deviations is state.head.deviations:
+            # A signature, or whatever else the neutral side is not told of; empty frames are only counted.
+            deadlines.progress(now)
+
+    def interrupted(self, *, late: bool) -> None:
+        """The read was ended: by `abort`, or because a time limit passed."""
+        if not late or self.over:
+            return
+        if self._is_refusal():
+            self._refuse()
+            return
+        which = self.deadlines.passed(time.monotonic())
+        words = {"first_event": "no event came within its limit", "idle": "nothing but pings came within its limit"}
+        self._fail(TransportError(words.get(which, "the call took longer than its limit"), timeout=which))
+
+    def break_off(self, cause: BaseException) -> None:
+        """The source raised. What is no fault of the connection passes through."""
+        if self.over:
+            return
+        if isinstance(cause, SseamError):
+            self._fail(cause)
+        elif not is_broken_connection(cause):
+            self._fail(StreamAborted(f"the source of the bytes raised {type(cause).__name__}"))
+            raise cause
+        elif self._is_refusal():
+            self._refuse()
+        else:
+            error = transport_error(cause, started=self.deadlines.progressed is not None)
+            error.__cause__ = cause
+            self._fail(error)
+
+    def start_over(self) -> None:
+        """The pause is over: the next attempt may begin."""
+        self.parser = self._make_parser()
+        self.fresh = True
+        self._received = "nothing"
+        self._response = self._decoder = self._body = None
+        self._looked = False
+        self._settled = True
+
+    # ---- inside
+
+    def _feed_slowly(self, chunk: bytes | None) -> None:
+        """As `feed`, for a response of which not all is known, and for its end."""
+        if chunk:
+            self.deadlines.seen = time.monotonic()
+            if self._received == "nothing":
+                self._received = "bytes"
+            if self._decoder is not None:
+                try:
+                    chunk = self._decoder.decode(chunk)
+                except SseamError as error:
+                    self._fail(error)
+                    return
+        if chunk and not self._looked and self._body is None:
+            self._look_at(chunk)
+        if self._body is not None:
+            self._gather(self._body, chunk)
+        elif chunk is None:
+            self._add(self.parser.finish(), time.monotonic())
+        else:
+            self._settled = self._looked and self._decoder is None
+            self._parse(chunk)
+
+    def _look_at(self, chunk: bytes) -> None:
+        """A body that begins as JSON is one, unless the protocol streams arrays."""
+        first = chunk.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]
+        self._looked = bool(first)
+        if first == b"{" or (first == b"[" and self._protocol not in ARRAYS):
+            self._body = []
+
+    def _is_refusal(self) -> bool:
+        return self._response is not None and http.reads_as(self._response) == "refusal"
+
+    def _gather(self, body: list[bytes], chunk: bytes | None) -> None:
+        """More of a body that is read as a whole."""
+        assert self._response is not None
+        if chunk:
+            body.append(chunk)
+        if self._is_refusal():
+            if chunk is None or sum(map(len, body)) > http.MAX_ERROR_BODY:
+                self._refuse()
+        elif chunk is None:
+            whole = b"".join(body)
+            error = http.error_in(self._protocol, self._response, whole)
+            if error is not None:
+                self._fail(error)
+            else:
+                self._add(self.parser.feed_body(whole) or self.parser.finish(), time.monotonic())
+
+    def _refuse(self) -> None:
+        assert self._response is not None
+        self._fail(http.refusal(self._protocol, self._response, b"".join(self._body or ())))
+
+    def _add(self, events: list[Event], now: float) -> None:
+        if self._first_text is None or self._received != "content":
+            self._mark(events, now)
+        self.events += events
+        if self.parser.done:
+            self._conclude(now)
+
+    def _mark(self, events: list[Event], now: float) -> None:
+        """Note what comes for the first time; a Start of a later attempt is not handed out again."""
+        for event in list(events):
+            kind = type(event)
+            if kind is Failed:
+                continue
+            if self._first_event is None:
+                self._first_event = now
+            if kind is TextDelta and self._first_text is None:
+                self._first_text = now
+            if kind is Start:
+                self._received = "events"
+                if self._started:
+                    events.remove(event)
+                self._started = True
+            elif kind is not UsageUpdate:
+                self._received = "content"
+
+    def _conclude(self, now: float) -> None:
+        """The parser is done: the last event is its `Done` or `Failed`."""
+        last = self.events.pop()
+        if isinstance(last, Failed):
+            self._settle(last.error, now)
+            return
+        assert isinstance(last, Done)
+        message = msgspec.structs.replace(last.message, timing=self._timing(now))
+        fault = self._review(message) if self._review is not None else None
+        if fault is None:
+            self.result = Done(last.reason, message)
+            self.events.append(self.result)
+            self._end(message, None)
+        else:
+            fault.partial = msgspec.structs.replace(message, complete=False)
+            self._settle(fault, now)
+
+    def _fail(self, error: SseamError) -> None:
+        self._add(self.parser.abort(error), time.monotonic())
+
+    def _settle(self, error: SseamError, now: float) -> None:
+        """The attempt failed: another one, or the end."""
+        if isinstance(error, ApiError | TransportError):
+            error.delivered = self._received == "content"
+        if self.attempts:
+            attempt = self.attempts[-1]
+            attempt.error = error
+            if error.partial is not None and self._received not in ("nothing", "bytes"):
+                usage = error.partial.usage
+                attempt.usage = usage if usage.input_tokens is not None or usage.output_tokens is not None else None
+            if isinstance(error, ApiError) and error.request_id is None:
+                error.request_id = attempt.request_id
+            seconds = wait(self._retry, attempt.number, error, self._received)
+            if seconds is not None and self.deadlines.fits(seconds, now):
+                self.pause = seconds
+                self.deadlines.pause()
+                return
+        partial = error.partial or self.parser.partial
+        if self._began is not None:
+            partial = msgspec.structs.replace(partial, timing=self._timing(now))
+        error.partial = partial
+        self.result = Failed(error, partial)
+        self.events.append(self.result)
+        self._end(partial, error)
+
+    def _timing(self, now: float) -> Timing | None:
+        began = self._began
+        if began is None:
+            return None
+        return Timing(
+            first_event=None if self._first_event is None else self._first_event - began,
+            first_text=None if self._first_text is None else self._first_text - began,
+            duration=now - began,
+        )
+
+    def _end(self, message: Message, error: SseamError | None) -> None:
+        if self._on_end is not None:
+            self._on_end(message, error)
+
+
+# Classes of HTTP libraries that say that the connection broke; none of these is imported here.
+_BROKEN = frozenset(
+    {
+        "httpx.TransportError",
+        "httpx2.TransportError",
+        "httpcore.NetworkError",
+        "httpcore.ProtocolError",
+        "httpcore.TimeoutException",
+        "httpcore2.NetworkError",
+        "httpcore2.ProtocolError",
+        "httpcore2.TimeoutException",
+        "aiohttp.ClientPayloadError",
+        "aiohttp.ClientConnectionError",
+        "anyio.BrokenResourceError",
+        "anyio.ClosedResourceError",
+        "trio.BrokenResourceError",
+        "trio.ClosedResourceError",
+        "http.IncompleteRead",
+    }
+)
+
+_TIMEOUTS: dict[str, Literal["connect", "read"]] = {
+    "ConnectTimeout": "connect",
+    "PoolTimeout": "connect",
+    "ReadTimeout": "read",
+    "WriteTimeout": "read",
+}
+
+
+def is_broken_connection(cause: BaseException) -> bool:
+    """Whether an exception of the source is a fault of the connection."""
+    if isinstance(cause, ConnectionError | TimeoutError):
+        return True
+    return any(f"{base.__module__.partition('.')[0]}.{base.__name__}" in _BROKEN for base in type(cause).__mro__)
+
+
+def transport_error(cause: BaseException, *, started: bool) -> TransportError:
+    """The error for a fault of the connection; `started`: an event had come."""
+    name = type(cause).__name__
+    which = _TIMEOUTS.get(name)
+    if which == "connect":
+        return TransportError(f"no connection within its limit: {name}", timeout="connect")
+    if which == "read":
+        return TransportError(f"nothing came within its limit: {name}", timeout="idle" if started else "first_event")
+    return TransportError(f"the connection broke: {name}: {cause}")

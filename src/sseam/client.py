@@ -1,0 +1,322 @@
+"""One call over HTTP: the only place that touches a network.
+
+::
+
+    async with sseam.AsyncClient() as client:
+        async with client.stream(model, context, options) as stream:
+            async for event in stream:
+                ...
+        message = await stream.message()
+
+Two thin loops, sync and async, over the same pure parts: `_call` makes the request, `response` reads
+status and errors, `_reading` decides. `httpx` is the library; a client of the same shape (`httpx2`)
+is taken as it is.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import itertools
+import math
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
+
+from ._call import CallOptions, Request, Settings, prepare, reading_of
+from ._interrupt import Interrupt
+from ._reading import Reading
+from ._wait import later
+from .context import Context, Model, Options
+from .deadlines import NO_LIMITS, Deadlines, TimeLimits
+from .message import Message
+from .response import Response
+from .retry import Retry
+from .stream import AsyncStream, Stream
+
+if TYPE_CHECKING:
+    import httpx
+    import httpx2
+
+SyncHTTP: TypeAlias = "httpx.Client | httpx2.Client"
+AsyncHTTP: TypeAlias = "httpx.AsyncClient | httpx2.AsyncClient"
+
+__all__ = ["AsyncClient", "Client"]
+
+# After the stream's own end the body's end is waited for so long: then the connection can be used again.
+_GRACE = 0.05
+# Of a closed connection so many chunks may still be in a buffer.
+_BUFFERED = 1_000
+
+
+class AsyncClient:
+    """Calls models, under asyncio or trio.
+
+    Args:
+        http: an `httpx.AsyncClient`, or one of the same shape, which stays the caller's to close. Its
+            own timeouts and redirects are not used. Without it one is made at the first call.
+        retry: how often a failed attempt is made again.
+        limits: time limits.
+        refuse_text_calls: where tools are declared, a tool call that was written as text in place of
+            a real one is an `OutputProtocolViolation`.
+        environ: where keys are looked for; the process's environment when not given.
+    """
+
+    def __init__(
+        self,
+        http: AsyncHTTP | None = None,
+        *,
+        retry: Retry = Retry(),
+        limits: TimeLimits = TimeLimits(),
+        refuse_text_calls: bool = True,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._http: Any = http
+        self._is_own = http is None
+        self._settings = Settings(retry=retry, limits=limits, refuse_text_calls=refuse_text_calls)
+        self._environ = environ
+
+    def stream(
+        self, model: Model, context: Context, options: Options = Options(), **call: Unpack[CallOptions]
+    ) -> AsyncStream:
+        """The answer as it comes. The request is sent at the first read.
+
+        Raises:
+            RequestError: what was asked for cannot be sent, or there is no key.
+        """
+        request = prepare(model, context, options, call.get("key"), self._environ)
+        reading = reading_of(model, context, options, self._settings, call)
+        return AsyncStream(_AsyncConnection(self._get_http, request, reading, self._settings.limits), reading)
+
+    async def complete(
+        self, model: Model, context: Context, options: Options = Options(), **call: Unpack[CallOptions]
+    ) -> Message:
+        """The whole answer. It is streamed all the same, so that the time limits hold.
+
+        Raises:
+            SseamError: what went wrong; its `partial` is the message so far.
+        """
+        async with self.stream(model, context, options, **call) as stream:
+            return await stream.message()
+
+    def _get_http(self) -> Any:
+        if self._http is None:
+            library = _library()
+            self._http = library.AsyncClient(timeout=None, limits=library.Limits(max_connections=None))
+        return self._http
+
+    async def aclose(self) -> None:
+        """Close the HTTP client, if it was made here."""
+        if self._is_own and self._http is not None:
+            await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class Client:
+    """Calls models, without an event loop. As `AsyncClient`."""
+
+    def __init__(
+        self,
+        http: SyncHTTP | None = None,
+        *,
+        retry: Retry = Retry(),
+        limits: TimeLimits = TimeLimits(),
+        refuse_text_calls: bool = True,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._http: Any = http
+        self._is_own = http is None
+        self._settings = Settings(retry=retry, limits=limits, refuse_text_calls=refuse_text_calls)
+        self._environ = environ
+
+    def stream(
+        self, model: Model, context: Context, options: Options = Options(), **call: Unpack[CallOptions]
+    ) -> Stream:
+        """The answer as it comes. As `AsyncClient.stream`."""
+        request = prepare(model, context, options, call.get("key"), self._environ)
+        reading = reading_of(model, context, options, self._settings, call)
+        return Stream(_Connection(self._get_http, request, reading, self._settings.limits), reading)
+
+    def complete(
+        self, model: Model, context: Context, options: Options = Options(), **call: Unpack[CallOptions]
+    ) -> Message:
+        """The whole answer. As `AsyncClient.complete`."""
+        with self.stream(model, context, options, **call) as stream:
+            return stream.message()
+
+    def _get_http(self) -> Any:
+        if self._http is None:
+            library = _library()
+            self._http = library.Client(timeout=None, limits=library.Limits(max_connections=None))
+        return self._http
+
+    def close(self) -> None:
+        """Close the HTTP client, if it was made here."""
+        if self._is_own and self._http is not None:
+            self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _library() -> Any:
+    try:
+        import httpx
+    except ImportError:
+        try:
+            import httpx2 as httpx
+        except ImportError:
+            raise ImportError("a client needs httpx: pip install 'sseam[http]'", name="httpx") from None
+    return httpx
+
+
+class _AsyncConnection:
+    """A request and its response as a source of bytes; after `close` the request is sent anew."""
+
+    def __init__(self, get_http: Callable[[], Any], request: Request, reading: Reading, limits: TimeLimits) -> None:
+        self._get_http = get_http
+        self._request = request
+        self._reading = reading
+        # A read timeout would be a timer for each read; the stream has one timer for all.
+        self._timeout = (limits.connect, None, None, None)
+        self._response: Any = None
+        self._chunks: Any = None
+        self._later: Callable[[Callable[[], Coroutine[Any, Any, None]]], None] | None = None
+
+    def read(self) -> Awaitable[bytes]:
+        return self._open() if self._chunks is None else self._chunks.__anext__()
+
+    async def _open(self) -> bytes:
+        http, request = self._get_http(), self._request
+        built = http.build_request(
+            request.method, request.url, headers=request.headers, content=request.content, timeout=self._timeout
+        )
+        response = await http.send(built, stream=True, follow_redirects=False)
+        self._response = response
+        self._later = later()
+        self._reading.answered(Response.of(response.status_code, response.headers.multi_items()))
+        # The raw bytes as `aiter_raw` gives them, which is one generator more and refuses a mock's body.
+        self._chunks = aiter(response.stream)
+        return b""
+
+    async def close(self, *, ended: bool) -> None:
+        response, self._response = self._response, None
+        chunks, self._chunks = self._chunks, None
+        if response is not None:
+            await _close(response, chunks, ended=ended)
+
+    def __del__(self) -> None:
+        if self._response is not None and self._later is not None:
+            self._later(functools.partial(_close, self._response, self._chunks, ended=False))
+
+
+async def _close(response: Any, chunks: AsyncIterator[bytes] | None, *, ended: bool) -> None:
+    try:
+        if ended and chunks is not None and _is_reusable(response):
+            await _read_out(chunks)
+    finally:
+        await response.aclose()
+    if chunks is not None:
+        # Its generators are nested, and whatever finalises them warns or makes tasks: they are to
+        # see that the connection is closed, which ends them all.
+        await _read_out(chunks)
+
+
+async def _read_out(chunks: AsyncIterator[bytes]) -> None:
+    """Read to the end, or until that takes too long. What goes wrong does not matter any more."""
+
+    async def read() -> None:
+        for _ in range(_BUFFERED):
+            await anext(chunks)
+
+    deadlines = Deadlines(NO_LIMITS)
+    deadlines.due = time.monotonic() + _GRACE
+    interrupt = Interrupt(deadlines)
+    with contextlib.suppress(Exception):
+        await interrupt.guard(read)
+    interrupt.stop()
+
+
+def _is_reusable(response: Any) -> bool:
+    """Whether the connection can serve another request once the body was read to its end."""
+    kept = response.headers.get("connection", "").lower() != "close"
+    return kept and response.http_version == "HTTP/1.1" and "network_stream" in response.extensions
+
+
+class _Connection:
+    """As `_AsyncConnection`, for threads."""
+
+    def __init__(self, get_http: Callable[[], Any], request: Request, reading: Reading, limits: TimeLimits) -> None:
+        self._get_http = get_http
+        self._request = request
+        self._reading = reading
+        # Until the response's headers are there its socket is not known, and nothing else can end the wait.
+        first = min(_or_never(limits.first_event), _or_never(limits.total))
+        self._timeout = (limits.connect, *[None if first == math.inf else first] * 2, None)
+        self._idle = limits.idle
+        self._response: Any = None
+        self._chunks: Iterator[bytes] | None = None
+
+    def read(self) -> bytes:
+        return self._open() if self._chunks is None else next(self._chunks)
+
+    def _open(self) -> bytes:
+        http, request = self._get_http(), self._request
+        built = http.build_request(
+            request.method, request.url, headers=request.headers, content=request.content, timeout=self._timeout
+        )
+        response = http.send(built, stream=True, follow_redirects=False)
+        self._response = response
+        # For the body the watchdog sees to the limits, and this to a connection that it cannot end.
+        response.request.extensions["timeout"]["read"] = self._idle
+        self._reading.answered(Response.of(response.status_code, response.headers.multi_items()))
+        self._chunks = iter(response.stream)
+        return b""
+
+    def interrupt(self) -> None:
+        if self._response is not None:
+            _shut_down(self._response)
+
+    def close(self, *, ended: bool) -> None:
+        response, self._response = self._response, None
+        chunks, self._chunks = self._chunks, None
+        if response is None:
+            return
+        if ended and chunks is not None and _is_reusable(response):
+            timer = threading.Timer(_GRACE, _shut_down, [response])
+            timer.start()
+            with contextlib.suppress(Exception):
+                collections.deque(itertools.islice(chunks, _BUFFERED), maxlen=0)
+            timer.cancel()
+        response.close()
+
+
+def _shut_down(response: Any) -> None:
+    """Let a thread that is blocked on the response's connection go on, to find it closed."""
+    stream = response.extensions.get("network_stream")
+    connection = stream.get_extra_info("socket") if stream is not None else None
+    # A connection of HTTP/2 carries the streams of others too.
+    if isinstance(connection, socket.socket) and response.http_version != "HTTP/2":
+        with contextlib.suppress(OSError):
+            # Not the method of a TLS socket, which would take its state from under the reader.
+            socket.socket.shutdown(connection, socket.SHUT_RDWR)
+
+
+def _or_never(limit: float | None) -> float:
+    return math.inf if limit is None else limit

@@ -1,0 +1,94 @@
+"""Time limits of a call, apart from each other: connect, first event, idle, total.
+
+Bytes alone are no progress: a server that only sends pings or comments is as idle as a silent one.
+What is measured is the time that the reader waits; a reader who is busy elsewhere is not timed.
+"""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+__all__ = ["NO_LIMITS", "Deadlines", "TimeLimits"]
+
+
+class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds; None for no limit.
+
+    Attributes:
+        connect: to reach the server, TLS included.
+        first_event: from the start of an attempt to its first event.
+        idle: without an event that says something; pings and comments do not count.
+        total: for the whole call, with all of its attempts.
+    """
+
+    connect: float | None = 10.0
+    first_event: float | None = 600.0
+    idle: float | None = 300.0
+    total: float | None = None
+
+
+NO_LIMITS = TimeLimits(connect=None, first_event=None, idle=None, total=None)
+
+
+class Deadlines:
+    """The limits of one call as it goes on. Times are those of `time.monotonic`.
+
+    Attributes:
+        due: when reading must have brought something; `math.inf` for never.
+        seen: when the last bytes came, None before the first.
+        progressed: when the last event that says something came, None before the first.
+    """
+
+    __slots__ = ("_begun", "_idle", "_limits", "_over", "due", "progressed", "seen")
+
+    def __init__(self, limits: TimeLimits) -> None:
+        self._limits = limits
+        self._idle = math.inf if limits.idle is None else limits.idle
+        self._over = math.inf
+        self._begun = False
+        self.due = math.inf
+        self.seen: float | None = None
+        self.progressed: float | None = None
+
+    def begin(self, now: float) -> None:
+        """An attempt begins; the first one starts the call."""
+        if not self._begun:
+            self._begun = True
+            self._over = now + _seconds(self._limits.total)
+        self.seen = self.progressed = None
+        self.due = min(now + _seconds(self._limits.first_event), self._over)
+
+    def pause(self) -> None:
+        """The attempt is over, and the next one has not begun."""
+        self.due = math.inf
+
+    def progress(self, now: float) -> None:
+        """An event came that says something."""
+        self.progressed = now
+        self.due = min(now + self._idle, self._over)
+
+    def allow(self, seconds: float, now: float) -> None:
+        """Whatever else holds, reading must end `seconds` from now."""
+        self.due = min(now + seconds, self.due)
+
+    def resume(self, now: float) -> None:
+        """The reader was away while the limit passed: only the one for the whole call still holds."""
+        if self._begun and self.due <= now:
+            wait = self._idle if self.progressed is not None else _seconds(self._limits.first_event)
+            self.due = min(now + wait, self._over)
+
+    def fits(self, wait: float, now: float) -> bool:
+        """Whether the call may still go on after `wait` seconds."""
+        return now + wait < self._over
+
+    def passed(self, now: float) -> str:
+        """Which limit has passed: "first_event", "idle" or "total"."""
+        if now >= self._over:
+            return "total"
+        return "first_event" if self.progressed is None else "idle"
+
+
+def _seconds(limit: float | None) -> float:
+    return math.inf if limit is None else limit
