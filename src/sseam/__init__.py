@@ -3,8 +3,11 @@
 Nothing half-finished is ever handed out as complete.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import events, protocols, sequence, sse
 from .channel import EventStream
+from .deadlines import TimeLimits
 from .detect import detect
 from .dialect import Dialect
 from .errors import (
@@ -60,8 +63,12 @@ from .message import (
 )
 from .model import ModelDone, ModelEvent, ModelText, ModelToolCall, model_events
 from .parser import Parser, parse, parse_response
+from .retry import Attempt, Retry
 from .sse import Frame, Framer, Limits, Tail
 from .stream import AsyncStream, Stream, aiter_events, iter_events
+
+if TYPE_CHECKING:
+    from .client import AsyncClient, Client
 
 __version__ = "0.1.0"
 
@@ -78,6 +85,12 @@ __all__ = [
     "AsyncStream",
     "EventStream",
     "model_events",
+    # the core, over HTTP
+    "AsyncClient",
+    "Client",
+    "TimeLimits",
+    "Retry",
+    "Attempt",
     # what comes out
     "Message",
     "Block",
@@ -142,3 +155,12 @@ __all__ = [
     "sequence",
     "sse",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Whoever only parses bytes does not load what makes requests.
+    if name in ("AsyncClient", "Client"):
+        from . import client
+
+        return getattr(client, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,9 +16,7 @@ Sources: the back-off of the providers' SDKs and their pages on errors and rate 
 
 from __future__ import annotations
 
-import email.utils
 import math
-import random
 from collections.abc import Callable, Mapping
 from datetime import UTC
 from typing import Literal, TypeAlias
@@ -74,20 +72,22 @@ class Attempt(msgspec.Struct, kw_only=True):
 
 
 def wait(
-    policy: Retry, number: int, error: SseamError, received: Received, *, random: Callable[[], float] = random.random
+    policy: Retry, number: int, error: SseamError, received: Received, *, random: Callable[[], float] | None = None
 ) -> float | None:
     """Seconds to wait before the next attempt; None when there is to be none.
 
     Args:
         number: of the attempt that failed, from 1.
         received: how far its answer came.
-        random: gives numbers from 0 to 1, for the jitter.
+        random: gives numbers from 0 to 1, for the jitter; None: `random.random`.
     """
     if number > policy.max_retries or not _may_repeat(error, received):
         return None
     asked = error.retry_after if isinstance(error, ApiError) else None
     if asked is not None:
         return asked if asked <= policy.max_retry_after else None
+    if random is None:
+        from random import random
     longest = min(policy.first_wait * 2.0 ** (number - 1), policy.max_wait)
     return longest * (1 - 0.25 * random())
 
@@ -125,6 +125,8 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     seconds = _number(value)
     if seconds is not None or not value:
         return seconds
+    import email.utils
+
     try:
         date = email.utils.parsedate_to_datetime(value)
         if date.tzinfo is None:
