@@ -68,7 +68,9 @@ class Chunks:
 
 
 def read(recorder: Recorder, source: Any, stop_after: int = 99, **response: Any) -> list[bytes]:
-    pieces = recorder.iter(source, **response)
+    if response:
+        recorder.answered(**response)
+    pieces = recorder.iter(source)
     got: list[bytes] = []
     for piece in pieces:
         got.append(piece)
@@ -80,7 +82,9 @@ def read(recorder: Recorder, source: Any, stop_after: int = 99, **response: Any)
 
 def aread(recorder: Recorder, source: Any, stop_after: int = 99, **response: Any) -> list[bytes]:
     async def work() -> list[bytes]:
-        pieces = recorder.aiter(source, **response)
+        if response:
+            recorder.answered(**response)
+        pieces = recorder.aiter(source)
         got: list[bytes] = []
         async for piece in pieces:
             got.append(piece)
@@ -107,7 +111,7 @@ REQUEST = RecordedRequest(
 def test_what_is_recorded(tmp_path: Path, drain: Any) -> None:
     recorder = Recorder(tmp_path / "one.sse", request=REQUEST, clock=Clock())
     source = Chunks(b"data: 1\n", b"\n", b"data: " + KEY.encode() + b"\n\n")
-    headers = {"Content-Type": "text/event-stream", "Content-Encoding": "gzip", "Set-Cookie": "a=b", "Request-Id": "r"}
+    headers = {"Content-Type": "text/event-stream", "Content-Encoding": "identity", "Set-Cookie": "a=b", "Request-Id": "r"}
     assert b"".join(drain(recorder, source, status=201, headers=headers)).endswith(KEY.encode() + b"\n\n")
     assert source.closed
 

@@ -150,7 +150,7 @@ def _write(path: Path, data: bytes) -> None:
 
 
 class Recorder:
-    """Passes the chunks of one response on and writes the recording when they end, also when they fail.
+    """Keeps the bytes of one response and writes the recording when they end, also when they fail.
 
     Args:
         path: the file for the body, `name.sse`; its folder must exist.
@@ -172,63 +172,73 @@ class Recorder:
         self._scrub = scrub
         self._clock = clock
         self._started = clock()
+        self._status = 200
+        self._headers: Mapping[str, str] = {}
+        self._decode: Callable[[bytes], bytes] = bytes
         self._chunks: list[tuple[float, bytes]] = []
+        self._finished = False
 
-    def iter(
-        self, chunks: Iterable[bytes], *, status: int = 200, headers: Mapping[str, str] | None = None
-    ) -> Iterator[bytes]:
-        """The chunks of a body after content decoding, which came with this status and these headers.
+    def answered(self, status: int, headers: Mapping[str, str]) -> None:
+        """The response has come. What its content encoding hides is undone for the recording.
 
-        Closing the iterator closes `chunks`.
+        Raises:
+            FramingError: an encoding that is not known.
         """
-        ending: Ending = "left"
-        error: Exception | None = None
+        from .encoding import decoder
+
+        self._status, self._headers = status, headers
+        undo = decoder(next((value for name, value in headers.items() if name.lower() == "content-encoding"), ""))
+        self._decode = bytes if undo is None else undo.decode
+
+    def iter(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """The chunks of the body, passed on as they are. Closing the iterator closes `chunks`."""
         try:
             for chunk in chunks:
                 self._note(chunk)
                 yield chunk
-            ending = "end"
-        except Exception as cause:
-            ending, error = "close", cause
+            self.finish("end")
+        except Exception as error:
+            self.finish("close", error)
             raise
         finally:
-            self._write(status, headers, ending, error)
+            self.finish("left")
             close: Any = getattr(chunks, "close", None)
             if close is not None:
                 close()
 
-    async def aiter(
-        self, chunks: AsyncIterable[bytes], *, status: int = 200, headers: Mapping[str, str] | None = None
-    ) -> AsyncIterator[bytes]:
+    async def aiter(self, chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
         """As `iter`, for an async source."""
-        ending: Ending = "left"
-        error: Exception | None = None
         try:
             async for chunk in chunks:
                 self._note(chunk)
                 yield chunk
-            ending = "end"
-        except Exception as cause:
-            ending, error = "close", cause
+            self.finish("end")
+        except Exception as error:
+            self.finish("close", error)
             raise
         finally:
-            self._write(status, headers, ending, error)
+            self.finish("left")
             close: Any = getattr(chunks, "aclose", None)
             if close is not None:
                 await close()
 
     def _note(self, chunk: bytes) -> None:
-        self._chunks.append((round(self._clock() - self._started, 6), bytes(chunk)))
+        at = round(self._clock() - self._started, 6)
+        self._chunks.append((at, self._decode(chunk)))
 
-    def _write(self, status: int, headers: Mapping[str, str] | None, ending: Ending, error: Exception | None) -> None:
+    def finish(self, ending: Ending, error: Exception | None = None) -> None:
+        """Write the recording, which ended so. Does nothing the second time."""
+        if self._finished:
+            return
+        self._finished = True
         scrubber = Scrubber(self._scrub)
         request = self._request and _scrubbed(self._request, scrubber)
-        kept = scrubber.headers(headers or {})
+        headers = scrubber.headers(self._headers)
         data, sizes = _scrub_body([chunk for _, chunk in self._chunks], scrubber)
         recording = Recording(
             data,
-            status,
-            {name: value for name, value in kept.items() if name not in _CARRIAGE},
+            self._status,
+            {name: value for name, value in headers.items() if name not in _CARRIAGE},
             tuple((at, size) for (at, _), size in zip(self._chunks, sizes, strict=True)),
             ending,
             error and scrubber.text(f"{type(error).__name__}: {error}"),

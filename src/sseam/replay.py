@@ -10,15 +10,14 @@ that the request came with.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
-import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from ._httpx import library_of, stream_class
 from ._wait import Signal
 from .playback import Answer, Answers, Cuts, RandomCuts, ReplayOptions, Source
 
@@ -64,9 +63,9 @@ class Transport(_Base):
 
     def _respond(self, request: Any) -> Any:
         self.requests.append(request)
-        library = _library(request)
+        library = library_of(request)
         answer = self._answers.take()
-        body = _body_class(library)(library, request, answer, self._sleep)
+        body = stream_class(_Body, library)(library, request, answer, self._sleep)
         return library.Response(answer.status, headers=answer.headers, stream=body)
 
     def close(self) -> None:
@@ -116,19 +115,6 @@ def transport(
         OSError: a file cannot be read.
     """
     return Transport(Answers(recordings, **options), sleep)
-
-
-def _library(request: Any) -> Any:
-    """The module whose class the request is, or is derived from."""
-    names = [base.__module__.partition(".")[0] for base in type(request).__mro__ if base.__name__ == "Request"]
-    return sys.modules[names[-1]]
-
-
-@functools.cache
-def _body_class(library: Any) -> type[_Body]:
-    class Body(_Body, library.SyncByteStream, library.AsyncByteStream): ...
-
-    return Body
 
 
 class _Body:
