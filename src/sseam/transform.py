@@ -8,8 +8,8 @@ but for the results of its calls: a history that grows keeps the bytes it had.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, TypeAlias, TypeGuard
+from collections.abc import Callable, Iterable, Iterator, Sized
+from typing import Literal, TypeAlias, TypeGuard, TypeVar
 
 import msgspec
 
@@ -43,6 +43,7 @@ __all__ = [
     "original_ids",
     "paired_server_tools",
     "repair",
+    "require_messages",
 ]
 
 Messages: TypeAlias = tuple[HistoryMessage, ...]
@@ -76,9 +77,17 @@ def repair(messages: Iterable[HistoryMessage], target: Target) -> Messages:
     result = tuple(messages)
     for rule in RULES:
         result = rule(result, target)
-    if not result:
+    return require_messages(result)
+
+
+_Sent = TypeVar("_Sent", bound=Sized)
+
+
+def require_messages(messages: _Sent) -> _Sent:
+    """The messages. Raises RequestError where there are none: every service wants one."""
+    if not len(messages):
         raise RequestError("the conversation holds no message to send")
-    return result
+    return messages
 
 
 # ---- turns that did not end well
@@ -176,7 +185,11 @@ def _is_native(message: Message, target: Target) -> bool:
 
 def _own_block(block: Block, target: Target) -> Block | None:
     match block:
-        case ThinkingBlock() if target.thinking == "none" or (target.thinking == "signed" and not _has_proof(block)):
+        case ThinkingBlock() if target.thinking == "none" or (
+            target.thinking == "signed" and not _has_proof(block, target)
+        ):
+            return None
+        case RedactedThinkingBlock() if target.thinking in ("none", "plain"):
             return None
         case OpaqueBlock() if block.deltas:  # parts of it could not be folded in, so it is not what came
             return None
@@ -184,8 +197,10 @@ def _own_block(block: Block, target: Target) -> Block | None:
             return block
 
 
-def _has_proof(block: ThinkingBlock) -> bool:
-    return bool(block.signature or block.extra.get("encrypted_content"))
+def _has_proof(block: ThinkingBlock, target: Target) -> bool:
+    if target.paired:
+        return bool(block.extra.get("id") and block.extra.get("encrypted_content"))
+    return bool(block.signature)
 
 
 def _foreign_block(block: Block, target: Target, same_protocol: bool) -> Block | None:

@@ -47,7 +47,7 @@ from ...request import (
 )
 from ...schema_subset import anthropic_strict
 from ...tools import ToolResult
-from ...transform import Target, paired_server_tools, repair
+from ...transform import Target, paired_server_tools, repair, require_messages
 from .caching import CacheControl, cache_control, check_breakpoints, place_breakpoints
 
 __all__ = ["body", "headers", "target", "url"]
@@ -140,9 +140,7 @@ def _messages(history: tuple[HistoryMessage, ...], control: CacheControl) -> lis
             merged[-1]["content"] += blocks
         else:
             merged.append({"role": role, "content": blocks})
-    if not merged:
-        raise RequestError("the conversation holds no message to send")
-    return merged
+    return require_messages(merged)
 
 
 def _assistant(message: Message, said: list[Block]) -> list[dict[str, Any]]:

@@ -38,7 +38,7 @@ from ...request import (
 )
 from ...schema_subset import openai_strict
 from ...tools import ToolResult
-from ...transform import Target, repair
+from ...transform import Target, repair, require_messages
 from .._openai import cache_fields, is_forced, output_format, sampling_fields
 from .reasoning import replayed_reasoning, switch_reasoning
 from .request_dialects import RequestDialect, request_dialect
@@ -118,6 +118,7 @@ def _messages(history: Iterable[HistoryMessage], dialect: RequestDialect) -> lis
                     sent.append({"role": "user", "content": attached})
             case UserMessage():
                 sent.append({"role": "user", "content": _content(message.content, dialect)})
+    require_messages(sent)
     return _alternating(sent) if dialect.alternate else sent
 
 

@@ -48,7 +48,7 @@ from ...request import (
     text_of,
 )
 from ...schema_subset import openai_strict
-from ...transform import Target, repair
+from ...transform import Target, repair, require_messages
 from .._openai import cache_fields, output_format, sampling_fields
 from .results import result_item
 
@@ -117,7 +117,7 @@ def _items(history: Iterable[HistoryMessage]) -> list[dict[str, Any]]:
                 items += (result_item(result, calls[result.call_id], _part) for result in message.results)
             case UserMessage():
                 items.append({"role": "user", "content": _content(message.content)})
-    return items
+    return require_messages(items)
 
 
 def _content(content: str | tuple[Content, ...]) -> str | list[dict[str, Any]]:
