@@ -60,7 +60,7 @@ def start(
         accepts: the wire's class of its deltas, for a reducer that tells by it what fits.
 
     Raises:
-        InvalidToolCall: a call without id or name, with an id that was used, or of an undeclared tool.
+        InvalidToolCall: a call without id or name, or with an id that was used.
     """
     head = state.head
     index = head.started

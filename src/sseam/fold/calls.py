@@ -35,11 +35,6 @@ def claim(head: Head, index: int, key: int | str, fields: dict[str, Any]) -> Ind
         raise InvalidToolCall(detail, id=id, name=name, reason="unnamed", where=where)
     if head.call_ids.get(id) is not None:
         raise InvalidToolCall(f"tool id {id} used twice", id=id, name=name, reason="duplicate_id", where=where)
-    tools = head.settings.tools
-    if tools and name not in tools and not fields.get("toolset"):
-        detail = f"tool_use block {key} calls the undeclared tool {name!r}"
-        hint = f"Declared: {', '.join(sorted(tools))}"
-        raise InvalidToolCall(detail, id=id, name=name, reason="undeclared", where=where, hint=hint)
     return head.call_ids.add(id, index)
 
 
@@ -63,6 +58,8 @@ def make_call(part: Part, settings: Settings) -> ToolCall | toolargs.BadArgument
     if isinstance(arguments, toolargs.BadArguments):
         return arguments
     tool = settings.tools.get(fields["name"])
+    if tool is None and settings.tools and not fields.get("toolset"):
+        return toolargs.BadArguments("undeclared", f"declared are {', '.join(sorted(settings.tools))}")
     if not arguments and tool is not None and tool.required:
         return toolargs.BadArguments("empty", f"the tool requires {', '.join(tool.required)}")
     return ToolCall(
@@ -80,6 +77,7 @@ _FAULT_TEXTS = {
     "not_object": "tool_use block {} returned non-object input",
     "duplicate_key": "tool_use block {} has a key twice in its input",
     "empty": "tool_use block {} has no input",
+    "undeclared": "tool_use block {} calls an undeclared tool",
 }
 
 

@@ -107,7 +107,7 @@ def _step(state: State, event: wire.Event) -> Step:
     if arm is None:
         raise _refusal(state, event)
     if state.head.fault is not None and type(event) not in _PASSING:
-        _judge(state, event)
+        return _judge(state, event, arm)
     return arm(state, event)
 
 
@@ -120,7 +120,8 @@ def finish(state: State) -> Step:
             missing = "stop_missing" in state.head.settings.dialect.codes
             if missing:
                 return _on_message_stop(fold.note(state, "stop_missing"), wire.MessageStop())
-        _judge(state, None)
+        if state.wire.phase is not Phase.STOPPED:
+            fold.require_valid(state)
         raise _truncated(state)
     except SseamError as error:
         return fold.fail(state, error)
@@ -449,15 +450,19 @@ def _usage(raw: dict[str, Any]) -> Usage:
 # ---- faults
 
 
-def _judge(state: State, event: wire.Event | None) -> None:
+def _judge(state: State, event: wire.Event, arm: Arm) -> Step:
     """A call that ended unusable is a fault, unless the very next event says that it was cut."""
-    if state.wire.phase is Phase.STOPPED:  # judged already, by the stop reason
-        return
-    if isinstance(event, wire.MessageDelta):
-        raw = event.delta.get("stop_reason")
-        if isinstance(raw, str) and STOP_REASONS.get(raw) in stop.CUT_OFF:
-            return
-    fold.require_valid(state)
+    caused: fold.Events = ()
+    if isinstance(event, wire.MessageDelta | wire.MessageStop):
+        state, caused = arm(state, event)
+        if state.head.reason in stop.CUT_OFF:
+            return state, caused
+    try:
+        fold.require_valid(state)
+    except ProtocolError as error:
+        state, failed = fold.fail(state, error)
+        return state, (*caused, *failed)
+    return state, caused
 
 
 def _refusal(state: State, event: wire.Event) -> ProtocolError:
