@@ -125,6 +125,8 @@ def start_all(state: State, *, cut: bool) -> Step:
     """
     caused: fold.Events = ()
     calls = state.wire.calls
+    if not len(calls):
+        return state, ()
     while calls.started < len(calls):
         call = calls[calls.started]
         if cut and not _is_named(state, call):

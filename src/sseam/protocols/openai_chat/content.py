@@ -14,7 +14,7 @@ from ... import events, fold
 from ..._persistent import Vector
 from ...fold import Kind
 from . import wire
-from .state import State, Step, set_own
+from .state import State, Step, Wire, set_own
 
 __all__ = ["add_delta", "end_kept", "end_prose"]
 
@@ -24,20 +24,27 @@ _DELTAS = {Kind.TEXT: events.TextDelta, Kind.THINKING: events.ThinkingDelta, Kin
 
 def add_delta(state: State, delta: wire.Delta) -> Step:
     """Everything of a delta but its calls, in the order in which a model makes it."""
-    state, caused = _add_reasoning(state, delta)
-    if isinstance(delta.content, str) and delta.content:
-        state, more = _add(state, Kind.TEXT, delta.content)
-        caused += more
-    elif isinstance(delta.content, list):
-        state, more = _add_parts(state, cast("list[Any]", delta.content))
+    caused: fold.Events = ()
+    if delta.reasoning_content or delta.reasoning or delta.reasoning_details or _has_rare_reasoning(delta):
+        state, caused = _add_reasoning(state, delta)
+    if isinstance(delta.content, str):
+        if delta.content:
+            state, more = _add(state, Kind.TEXT, delta.content)
+            caused += more
+    elif parts := _list(delta.content):
+        state, more = _add_parts(state, parts)
         caused += more
     if isinstance(delta.refusal, str) and delta.refusal:
         state, more = _add(state, Kind.REFUSAL, delta.refusal)
         caused += more
-    if any((delta.annotations, delta.images, delta.audio, delta.executed_tools, delta.extra_content)):
+    if delta.annotations or delta.images or delta.audio or delta.executed_tools or delta.extra_content is not None:
         state, more = _add_rare(state, delta)
         caused += more
     return state, caused
+
+
+def _has_rare_reasoning(delta: wire.Delta) -> bool:
+    return bool(delta.reasoning_text or delta.reasoning_opaque)
 
 
 # ---- prose
@@ -56,17 +63,21 @@ def _open(state: State, kind: Kind) -> Step:
         if state.focus.delta is _DELTAS[kind]:
             return state, ()
     state, caused = end_prose(state)
-    own = msgspec.structs.replace(state.wire, prose=state.head.started)
+    own = _with_prose(state.wire, state.head.started)
     name = _WIRE_NAMES[kind]
     state, more = fold.start(state, own, kind, key=name, name=name, fields={"extra": {}})
     return state, (*caused, *more)
+
+
+def _with_prose(own: Wire, index: int | None) -> Wire:
+    return Wire(own.calls, index, own.kept, own.finish, own.roles, own.logprobs, own.stream)
 
 
 def end_prose(state: State) -> Step:
     """The open block of text, reasoning or refusal ends, if there is one."""
     if state.wire.prose is None:
         return state, ()
-    state = fold.focus(set_own(state, prose=None), state.wire.prose)
+    state = fold.focus(fold.set_wire(state, _with_prose(state.wire, None)), state.wire.prose)
     details = state.focus.fields.get("details")
     if details is not None:
         extra = {**state.focus.fields["extra"], "reasoning_details": _joined(details)}
@@ -81,7 +92,7 @@ def _add_reasoning(state: State, delta: wire.Delta) -> Step:
     """Several fields may hold the same reasoning: the first that has any counts."""
     named = (delta.reasoning_content, delta.reasoning, delta.reasoning_text)
     texts = [text for text in named if isinstance(text, str) and text]
-    details = [item for item in _list(delta.reasoning_details) if isinstance(item, dict)]
+    details = _objects(delta.reasoning_details)
     if len(texts) > 1:
         state = fold.note(state, "reasoning_twice")
     text = texts[0] if texts else "".join(_detail_text(item) for item in details)
@@ -159,7 +170,7 @@ def _add_part(state: State, part: Any) -> Step:
             return _add(state, Kind.TEXT, text) if isinstance(text, str) and text else (state, ())
         case "thinking":
             state, caused = _open(state, Kind.THINKING)
-            text = "".join(_detail_text(cast("dict[str, Any]", piece)) for piece in _pieces(raw.get("thinking")))
+            text = "".join(_detail_text(piece) for piece in _pieces(raw.get("thinking")))
             more: fold.Events = ()
             if text:
                 state, more = fold.append(state, text)
@@ -170,14 +181,18 @@ def _add_part(state: State, part: Any) -> Step:
             return _add_whole(state, Kind.OPAQUE, str(kind), raw)
 
 
-def _pieces(thinking: Any) -> list[Any]:
+def _pieces(thinking: Any) -> list[dict[str, Any]]:
     if isinstance(thinking, str):
         return [{"text": thinking}]
-    return [piece for piece in _list(thinking) if isinstance(piece, dict)]
+    return _objects(thinking)
 
 
 def _list(value: Any) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in _list(value) if isinstance(item, dict)]
 
 
 # ---- what is kept as it came
@@ -185,21 +200,23 @@ def _list(value: Any) -> list[Any]:
 
 def _add_rare(state: State, delta: wire.Delta) -> Step:
     caused: fold.Events = ()
-    annotations = [item for item in _list(delta.annotations) if isinstance(item, dict)]
+    annotations = _objects(delta.annotations)
     if annotations:
         state, caused = _open(state, Kind.TEXT)
         state = fold.update(state, citations=(*state.focus.fields.get("citations", ()), *annotations))
-    for image in _list(delta.images):
+    for image in _objects(delta.images):
         state, more = _add_whole(state, Kind.OPAQUE, "image", image)
         caused += more
-    for tool in _list(delta.executed_tools):
-        key = f"executed_tool {cast('dict[str, Any]', tool).get('index', 0)}" if isinstance(tool, dict) else ""
+    for tool in _objects(delta.executed_tools):
+        key = f"executed_tool {tool.get('index', 0)}"
         state, more = _add_kept(state, Kind.SERVER, key, "executed_tool", tool)
         caused += more
-    state, more = _add_kept(state, Kind.OPAQUE, "audio", "audio", delta.audio)
+    for audio in _objects([delta.audio]):
+        state, more = _add_kept(state, Kind.OPAQUE, "audio", "audio", audio)
+        caused += more
     if delta.extra_content is not None:
         state = _add_extra(state, delta.extra_content)
-    return state, (*caused, *more)
+    return state, caused
 
 
 def _add_extra(state: State, value: Any) -> State:
@@ -209,25 +226,21 @@ def _add_extra(state: State, value: Any) -> State:
     return fold.update(state, extra={**state.focus.fields["extra"], "extra_content": value})
 
 
-def _add_whole(state: State, kind: Kind, name: str, raw: Any) -> Step:
-    if not isinstance(raw, dict):
-        return state, ()
+def _add_whole(state: State, kind: Kind, name: str, raw: dict[str, Any]) -> Step:
     state, caused = end_prose(state)
     state, more = fold.start(state, state.wire, kind, key=name, name=name, fields={"raw": raw})
     state, last = fold.end(state)
     return state, (*caused, *more, *last)
 
 
-def _add_kept(state: State, kind: Kind, key: str, name: str, raw: Any) -> Step:
+def _add_kept(state: State, kind: Kind, key: str, name: str, raw: dict[str, Any]) -> Step:
     """A block of which each delta gives further fields. It ends with the choice."""
-    if not isinstance(raw, dict):
-        return state, ()
     known = state.wire.kept.get(key)
     caused: fold.Events = ()
     if known is None:
         state, caused = end_prose(state)
         own = msgspec.structs.replace(state.wire, kept={**state.wire.kept, key: state.head.started})
-        fields = {"raw": raw, "pieces": Vector()}
+        fields: dict[str, Any] = {"raw": raw, "pieces": Vector()}
         state, more = fold.start(state, own, kind, key=key, name=name, fields=fields)
         caused += more
     else:
@@ -241,6 +254,8 @@ _GROWING = ("data", "transcript")  # of audio
 def end_kept(state: State) -> Step:
     """The blocks that last as long as the choice end."""
     caused: fold.Events = ()
+    if not state.wire.kept:
+        return state, ()
     for index in state.wire.kept.values():
         state = fold.focus(state, index)
         pieces: Vector[dict[str, Any]] = state.focus.fields["pieces"]

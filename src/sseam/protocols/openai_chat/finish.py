@@ -108,8 +108,11 @@ def _reason(state: State) -> str | None:
     if raw is None:
         return None
     reason = STOP_REASONS.get(raw, stop.UNKNOWN)
-    refused = reason == "end_turn" and any(part.kind is Kind.REFUSAL for part in fold.parts(state))
-    return "refusal" if refused else reason
+    if reason == "end_turn":
+        for part in fold.parts(state):
+            if part.kind is Kind.REFUSAL:
+                return "refusal"
+    return reason
 
 
 def _close(state: State, reason: str | None, marked: bool) -> Step:
@@ -123,7 +126,7 @@ def _close(state: State, reason: str | None, marked: bool) -> Step:
     state, more = end_kept(state)
     caused += more
     state = _keep_logprobs(state)
-    if reason not in stop.CUT_OFF:
+    if reason not in stop.CUT_OFF and len(state.wire.calls):
         state, more = end_calls(state)
         caused += more
         fold.require_valid(state)
@@ -155,16 +158,22 @@ def _unaccepted(state: State, reason: str, raw: str) -> ProtocolError | None:
 
 def _check_answer(state: State) -> State:
     """An answer without calls: is it one, and is it only that?"""
-    blocks = [part.block for part in fold.parts(state)]
-    text = "".join(block.text for block in blocks if isinstance(block, TextBlock))
-    thinking = "".join(block.thinking for block in blocks if isinstance(block, ThinkingBlock))
-    if not blocks or not (text or any(not isinstance(block, TextBlock | ThinkingBlock) for block in blocks)):
+    text, thinking, others = "", "", False
+    for part in fold.parts(state):
+        block = part.block
+        if isinstance(block, TextBlock):
+            text += block.text
+        elif isinstance(block, ThinkingBlock):
+            thinking += block.thinking
+        else:
+            others = True
+    if not text and not others:
         state = fold.note(state, "answer_empty")
     if text.lstrip().startswith("<think>") or "</think>" in text:
         state = fold.note(state, "think_in_content")
     settings = state.head.settings
-    mark = next((mark for mark in _CALL_MARKS if mark in text or mark in thinking), None)
-    if mark is None or not settings.tools:
+    mark = next((mark for mark in _CALL_MARKS if mark in text or mark in thinking), None) if settings.tools else None
+    if mark is None:
         return state
     if settings.strict and "leaked_tool_text" not in settings.dialect.codes:
         raise OutputProtocolViolation(f"a tool call was written as text: it holds {mark!r}", format=mark)
@@ -173,5 +182,7 @@ def _check_answer(state: State) -> State:
 
 def _keep_logprobs(state: State) -> State:
     content, refusal = state.wire.logprobs
+    if not len(content) and not len(refusal):
+        return state
     found = {name: list(items) for name, items in (("content", content), ("refusal", refusal)) if len(items)}
-    return fold.set_head(state, raw={**state.head.raw, "logprobs": found}) if found else state
+    return fold.set_head(state, raw={**state.head.raw, "logprobs": found})

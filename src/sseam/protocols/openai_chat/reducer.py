@@ -13,9 +13,11 @@ from typing import Any, TypeAlias, cast
 import msgspec
 from msgspec import UNSET
 
-from ... import events, fold
+from ... import fold
 from ...dialect import Dialect
 from ...errors import SseamError, TruncatedStream
+from ...events import TextDelta, ThinkingDelta, ToolCallDelta
+from ...fold import append
 from .._openai_errors import api_error
 from . import wire
 from .calls import add_entries, add_legacy
@@ -23,8 +25,9 @@ from .content import add_delta
 from .dialects import DEVIATIONS, DIALECTS
 from .finish import STOP_REASONS, judge, record
 from .scanner import scan as scan_text
-from .state import State, Step, Wire, set_own
+from .state import Call, State, Step, Stream, Wire, set_own
 from .usage import has_text_numbers, read_usage, usage_of
+from .wire import PlainChunk
 
 __all__ = ["NAME", "STOP_REASONS", "TITLE", "State", "finish", "initial", "reduce"]
 
@@ -51,11 +54,21 @@ def reduce(state: State, event: wire.Event) -> Step:
 
     A fault gives one last `Failed` event. After the terminal event nothing more comes.
     """
-    # Nearly every event adds text to the block touched last of choice 0.
-    if type(event) is wire.Chunk:
-        step = _add_directly(state, event)
-        if step is not None:
-            return step
+    # Nearly every event adds to the block touched last, and says nothing else.
+    if type(event) is PlainChunk:
+        delta = event.choices[0].delta
+        text = delta.content
+        if text is not None:
+            if (
+                state.focus.delta is TextDelta  # None after a finish reason and after the end
+                and delta.tool_calls is delta.reasoning_content is delta.reasoning is None
+                and (delta.role is None or state.wire.roles > 1)
+            ):
+                return append(state, text)
+        elif delta.role is None or state.wire.roles > 1:
+            step = _grow(state, delta)
+            if step is not None:
+                return step
     if state.head.result is not None:
         return state, ()
     try:
@@ -64,66 +77,44 @@ def reduce(state: State, event: wire.Event) -> Step:
         return _fail(state, error)
 
 
-def _add_directly(state: State, event: wire.Chunk) -> Step | None:
-    """The step for a plain delta that goes on with the block in focus; None where it may be more."""
-    choice = cast("tuple[wire.Choice, ...]", event.choices)[0]
-    delta = cast("wire.Delta", choice.delta)
-    if choice.index != 0 or (delta.role is not None and state.wire.roles < 2):
-        return None
-    entries = delta.tool_calls
-    content = delta.content
-    kind = state.focus.delta  # none after a finish reason and after the end
-    if content:
-        if (
-            kind is events.TextDelta
-            and type(content) is str
-            and not entries
-            and not delta.reasoning_content
-            and not delta.reasoning
-        ):
-            return fold.append(state, content)
-    elif entries is None:
-        text = delta.reasoning_content
-        if text is None:
-            text = delta.reasoning
-        elif delta.reasoning:
-            return None
-        if kind is events.ThinkingDelta and type(text) is str:
-            return fold.append(state, text)
-    elif kind is events.ToolCallDelta and len(entries) == 1 and not delta.reasoning_content and not delta.reasoning:
-        return _add_arguments(state, entries[0])
+def _grow(state: State, delta: wire.PlainDelta) -> Step | None:
+    """The step for reasoning or arguments that go on with the block in focus; None where it may be more."""
+    kind = state.focus.delta
+    if delta.tool_calls is None:
+        text = delta.reasoning_content or delta.reasoning
+        if kind is ThinkingDelta and text and (delta.reasoning is None or delta.reasoning_content is None):
+            return append(state, text)
+    elif kind is ToolCallDelta and len(delta.tool_calls) == 1 and delta.reasoning_content is delta.reasoning is None:
+        return _add_arguments(state, delta.tool_calls[0])
     return None
 
 
 def _add_arguments(state: State, entry: wire.ToolCall) -> Step | None:
-    """The same for a fragment with nothing but an index, of a call that is still open."""
-    calls = state.wire.calls
-    call, function = calls.focus, entry.function
+    """The same for a fragment with nothing but an index, of a call that stays open."""
+    own = state.wire
+    calls = own.calls
+    function = entry.function
     if (
-        call is None
-        or function is None
+        calls.direct is None
         or entry.index != calls.direct
-        or calls.direct is None
+        or function is None
         or not (entry.id is entry.type is function.name is UNSET)
         or entry.extra_content is not None
-        or call.block != state.focus.index
-        or call.scan.closed
     ):
         return None
-    text = function.arguments
-    if type(text) is not str or not text:
+    text, call = function.arguments, cast("Call", calls.focus)
+    if type(text) is not str or not text or call.block != state.focus.index:
         return None
     scan = call.scan
     if not scan.in_string or scan.escaped or '"' in text or "\\" in text:
         scan, _ = scan_text(scan, text)
         if scan.closed:
             return None
-        own = state.wire
-        direct = Wire(
-            calls.refocus(call.scanned(scan)), own.prose, own.kept, own.finish, own.roles, own.logprobs, own.stream
-        )
-        state = fold.set_wire(state, direct)
-    return fold.append(state, text)
+        if scan != call.scan:
+            calls = calls.refocus(call.scanned(scan))
+            own = Wire(calls, own.prose, own.kept, own.finish, own.roles, own.logprobs, own.stream)
+            state = fold.set_wire(state, own)
+    return append(state, text)
 
 
 def finish(state: State) -> Step:
@@ -153,22 +144,23 @@ def _on_done(state: State, event: wire.DoneMarker) -> Step:
 
 def _judge(state: State, *, marked: bool) -> Step:
     """Every choice by itself: what is wrong with one does not spoil another."""
-    state = _keep_others(state, {index: _judged(other, marked) for index, other in state.wire.stream.others.items()})
-    return judge(state, marked=marked)
+    stream = state.wire.stream
+    for index, other in stream.others:
+        if not fold.is_over(other):
+            stream = stream.put(index, judge(other, marked=marked)[0])
+    return judge(_with_alternatives(set_own(state, stream=stream)), marked=marked)
 
 
-def _judged(other: State, marked: bool) -> State:
-    return other if fold.is_over(other) else judge(other, marked=marked)[0]
-
-
-def _keep_others(state: State, others: dict[int, State]) -> State:
-    alternatives = tuple(fold.partial(others[index]) for index in sorted(others))
-    stream = msgspec.structs.replace(state.wire.stream, others=others)
-    return fold.set_head(set_own(state, stream=stream), alternatives=alternatives)
+def _with_alternatives(state: State) -> State:
+    others = state.wire.stream.others
+    if not len(others):
+        return state
+    ordered = sorted(others, key=lambda choice: choice[0])
+    return fold.set_head(state, alternatives=tuple(fold.partial(other) for _, other in ordered))
 
 
 def _fail(state: State, error: SseamError) -> Step:
-    return fold.fail(_keep_others(state, state.wire.stream.others), error)
+    return fold.fail(_with_alternatives(state), error)
 
 
 def _on_error(state: State, event: wire.Error) -> Step:
@@ -188,8 +180,8 @@ def _on_empty(state: State, event: wire.Empty) -> Step:
 # ---- chunks
 
 
-def _on_chunk(state: State, event: wire.Chunk) -> Step:
-    return _on_full_chunk(state, wire.FullChunk(event, None))
+def _on_plain_chunk(state: State, event: wire.PlainChunk) -> Step:
+    return _on_full_chunk(state, wire.full(event))
 
 
 def _on_full_chunk(state: State, event: wire.FullChunk) -> Step:
@@ -215,8 +207,10 @@ def _on_choice(state: State, choice: wire.Choice, beside: dict[str, Any], respon
     if "choices_joined" in state.head.settings.dialect.codes:
         return _add_choice(_once(state, "choices_joined"), choice, beside, response)
     stream = state.wire.stream
-    other = stream.others.get(index)
-    if other is None:
+    known = stream.places.get(index)
+    if known is not None:
+        _, other = stream.others[known]
+    else:
         head = state.head
         other, _ = fold.begin(fold.initial(head.settings, Wire()), Wire(), id=head.id, model=head.model)
     if not fold.is_over(other):
@@ -224,7 +218,7 @@ def _on_choice(state: State, choice: wire.Choice, beside: dict[str, Any], respon
             other, _ = _add_choice(other, choice, beside, response)
         except SseamError as error:
             other, _ = fold.fail(other, error)
-    return set_own(state, stream=msgspec.structs.replace(stream, others={**stream.others, index: other})), ()
+    return set_own(state, stream=stream.put(index, other)), ()
 
 
 def _add_choice(state: State, choice: wire.Choice, beside: dict[str, Any], response: bool) -> Step:
@@ -241,13 +235,16 @@ def _add_choice(state: State, choice: wire.Choice, beside: dict[str, Any], respo
     caused: fold.Events = ()
     if delta is None:
         state = _once(state, "delta_absent")
-    else:
+    elif delta != _NO_DELTA:
         state, caused = _add_content(state, delta)
     if choice.logprobs is not None:
         state = _add_logprobs(state, choice.logprobs)
     if choice.finish_reason is not None:
         state = record(state, choice.finish_reason)
     return state, caused
+
+
+_NO_DELTA = wire.Delta()
 
 
 def _add_content(state: State, delta: wire.Delta) -> Step:
@@ -284,24 +281,34 @@ def _add_logprobs(state: State, value: Any) -> State:
 
 
 def _read_envelope(state: State, event: wire.FullChunk) -> Step:
-    """Id and model, and the message's beginning with the first chunk that has content or counts."""
-    chunk = event.chunk
-    stream = state.wire.stream
-    if stream.chunk_id is not UNSET and chunk.id != stream.chunk_id and chunk.id and stream.chunk_id:
-        state = _once(state, "chunk_id_changes")
+    """Id, model and what has no struct; the message begins with the first chunk that has content or counts."""
+    chunk, raw = event.chunk, event.raw
+    own, head = state.wire, state.head
+    stream = own.stream
     if chunk.id != stream.chunk_id:
-        if stream.chunk_id is UNSET and chunk.choices == () and chunk.usage is None:
-            state = fold.note(state, "first_choices_empty")
-        state = set_own(state, stream=msgspec.structs.replace(stream, chunk_id=chunk.id))
-    if event.raw is not None:
-        state = _read_rest(state, event.raw)
-    head = state.head
+        if stream.chunk_id is UNSET:
+            if chunk.choices == () and chunk.usage is None:
+                state = fold.note(state, "first_choices_empty")
+        elif chunk.id and stream.chunk_id:
+            state = _once(state, "chunk_id_changes")
+        own = msgspec.structs.replace(own, stream=Stream(chunk.id, stream.usage_rank, stream.places, stream.others))
+        state = fold.set_wire(state, own)
+    rest: dict[str, Any] = {}
+    if raw is not None:
+        if _is_blank(raw):
+            state = _once(state, "envelope_blank")
+        known = head.raw
+        rest = {
+            key: value
+            for key, value in raw.items()
+            if value is not None and key not in _READ and known.get(key) != value
+        }
     id, model = head.id or _word(chunk.id), head.model or _word(chunk.model)
-    if (id, model) != (head.id, head.model):
-        state = fold.set_head(state, id=id, model=model)
-    if head.begun or not (chunk.choices or chunk.usage):
-        return state, ()
-    return fold.begin(state, state.wire, id=id, model=model, raw=state.head.raw)
+    if not head.begun and (chunk.choices or chunk.usage):
+        return fold.begin(state, own, id=id, model=model, raw={**head.raw, **rest})
+    if rest or id != head.id or model != head.model:
+        state = fold.set_head(state, id=id, model=model, raw={**head.raw, **rest})
+    return state, ()
 
 
 def _word(value: Any) -> str:
@@ -312,23 +319,24 @@ def _word(value: Any) -> str:
 _READ = frozenset({"id", "object", "model", "choices", "usage", "error", "obfuscation", "p"})
 _READ_OF_CHOICE = frozenset({"index", "delta", "finish_reason", "logprobs", "usage", "message"})
 _READ_OF_DELTA = frozenset(field.encode_name for field in msgspec.structs.fields(wire.Delta))
+_MILLISECONDS = 100_000_000_000  # as seconds, the year 5138
 
 
-def _read_rest(state: State, raw: dict[str, Any]) -> State:
+def _is_blank(raw: dict[str, Any]) -> bool:
     created = raw.get("created")
-    blank = not raw.get("id") or not raw.get("model") or not raw.get("object")
-    if blank or type(created) is not int or not 0 < created < 100_000_000_000:
-        state = _once(state, "envelope_blank")
-    rest = {key: value for key, value in raw.items() if key not in _READ and value is not None}
-    return fold.set_head(state, raw={**state.head.raw, **rest}) if rest else state
+    if type(created) is not int or not 0 < created < _MILLISECONDS:
+        return True
+    return not (raw.get("id") and raw.get("model") and raw.get("object"))
 
 
 def _beside(raw: dict[str, Any] | None, place: int) -> dict[str, Any]:
     """Fields of a choice and its delta that have no struct."""
     if raw is None:
         return {}
-    choice = raw["choices"][place]
-    delta = choice.get("delta") or choice.get("message") or {}
+    choice: dict[str, Any] = raw["choices"][place]
+    delta: dict[str, Any] = choice.get("delta") or choice.get("message") or {}
+    if choice.keys() <= _READ_OF_CHOICE and delta.keys() <= _READ_OF_DELTA:
+        return {}
     rest = {key: value for key, value in choice.items() if key not in _READ_OF_CHOICE and value is not None}
     return rest | {key: value for key, value in delta.items() if key not in _READ_OF_DELTA and value is not None}
 
@@ -347,7 +355,9 @@ def _read_usage(state: State, event: wire.FullChunk) -> Step:
         state = _once(state, "usage_on_finish" if finished else "usage_every_chunk")
     if has_text_numbers(raw):
         state = _once(state, "number_as_text")
-    own = msgspec.structs.replace(state.wire, stream=msgspec.structs.replace(state.wire.stream, usage_rank=rank))
+    own = state.wire
+    if rank != stream.usage_rank:
+        own = msgspec.structs.replace(own, stream=Stream(stream.chunk_id, rank, stream.places, stream.others))
     return fold.set_usage(state, own, read_usage(raw))
 
 
@@ -361,7 +371,7 @@ def _once(state: State, code: str) -> State:
 Arm: TypeAlias = Callable[[State, Any], Step]
 
 _TABLE: dict[type[Any], Arm] = {
-    wire.Chunk: _on_chunk,
+    wire.PlainChunk: _on_plain_chunk,
     wire.FullChunk: _on_full_chunk,
     wire.Error: _on_error,
     wire.DoneMarker: _on_done,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import UNSET, field
 
 from ... import fold
 from ..._persistent import Index, Vector
@@ -12,6 +13,14 @@ from ..._text import Text
 from .scanner import Scan
 
 __all__ = ["Call", "Calls", "State", "Step", "Stream", "Wire", "set_calls", "set_own"]
+
+
+def _no_words() -> Index[str]:
+    return Index()
+
+
+def _no_numbers() -> Index[int]:
+    return Index()
 
 
 class Call(msgspec.Struct, frozen=True, gc=False):
@@ -37,8 +46,8 @@ class Call(msgspec.Struct, frozen=True, gc=False):
     latest_id: str | None = None
     name: str | None = None
     scan: Scan = Scan()
-    held: Text = Text.empty()
-    trailing: Text = Text.empty()
+    held: Text = field(default_factory=Text.empty)
+    trailing: Text = field(default_factory=Text.empty)
     block: int | None = None
     extra: dict[str, Any] = {}
 
@@ -86,9 +95,9 @@ class Calls(msgspec.Struct, frozen=True, gc=False):
     all: Vector[Call] = Vector()
     focus: Call | None = None
     direct: int | None = None
-    ids: Index[str] = Index()
+    ids: Index[str] = field(default_factory=_no_words)
     owners: Vector[tuple[int, ...]] = Vector()
-    labels: Index[int] = Index()
+    labels: Index[int] = field(default_factory=_no_numbers)
     latest: Vector[int] = Vector()
     open: int = 0
     open_sum: int = 0
@@ -159,9 +168,7 @@ class Calls(msgspec.Struct, frozen=True, gc=False):
         place = self.ids.get(id)
         if place is None:
             place = len(self.owners)
-            return msgspec.structs.replace(
-                self, ids=self.ids.add(id, place), owners=self.owners.append((number,))
-            )
+            return msgspec.structs.replace(self, ids=self.ids.add(id, place), owners=self.owners.append((number,)))
         owners = self.owners[place]
         if number in owners[-1:]:
             return self
@@ -184,12 +191,23 @@ class Stream(msgspec.Struct, frozen=True):
     Attributes:
         chunk_id: the id of the last chunk as it came, UNSET before the first.
         usage_rank: how good the place was that the usage came from, 0 while none came.
-        others: the states of the other choices by index, each folded like a message of its own.
+        places: the index of each other choice to its place in `others`.
+        others: their indexes and states, each folded like a message of its own.
     """
 
-    chunk_id: Any = msgspec.UNSET
+    chunk_id: Any = UNSET
     usage_rank: int = 0
-    others: dict[int, fold.State[Wire]] = {}
+    places: Index[int] = field(default_factory=_no_numbers)
+    others: Vector[tuple[int, fold.State[Wire]]] = Vector()
+
+    def put(self, index: int, other: fold.State[Wire]) -> Stream:
+        """This with a newer state of a choice."""
+        place = self.places.get(index)
+        if place is not None:
+            others = self.others.replace(place, (index, other))
+            return Stream(self.chunk_id, self.usage_rank, self.places, others)
+        places = self.places.add(index, len(self.others))
+        return Stream(self.chunk_id, self.usage_rank, places, self.others.append((index, other)))
 
 
 class Wire(msgspec.Struct, frozen=True):
@@ -205,13 +223,13 @@ class Wire(msgspec.Struct, frozen=True):
         stream: see there.
     """
 
-    calls: Calls = Calls()
+    calls: Calls = field(default_factory=Calls)
     prose: int | None = None
     kept: dict[str, int] = {}
     finish: str | None = None
     roles: int = 0
     logprobs: tuple[Vector[Any], Vector[Any]] = (Vector(), Vector())
-    stream: Stream = Stream()
+    stream: Stream = field(default_factory=Stream)
 
 
 State: TypeAlias = fold.State[Wire]

@@ -12,18 +12,22 @@ __all__ = ["has_text_numbers", "read_usage", "usage_of"]
 
 def usage_of(chunk: wire.Chunk) -> tuple[int, str | None, dict[str, Any]] | None:
     """How good the place is (3 best), the deviation that it is, and the counts; None where there are none."""
-    choice = chunk.choices[0] if chunk.choices else None
-    vendor = cast("dict[str, Any]", chunk.x_groq).get("usage") if isinstance(chunk.x_groq, dict) else None
-    places = ((3, None, chunk.usage), (2, "usage_in_choice", choice and choice.usage), (1, "usage_vendor", vendor))
-    for rank, code, counts in places:
-        if isinstance(counts, dict) and counts:
-            return rank, code, cast("dict[str, Any]", counts)
+    if counts := _counts(chunk.usage):
+        return 3, None, counts
+    if chunk.choices and (counts := _counts(chunk.choices[0].usage)):
+        return 2, "usage_in_choice", counts
+    if counts := _counts(_counts(chunk.x_groq).get("usage")):
+        return 1, "usage_vendor", counts
     return None
+
+
+def _counts(value: Any) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def read_usage(raw: dict[str, Any]) -> Usage:
     """The counts. What is no number is not reported: a good answer never fails because of them."""
-    given, output, total = (_count(raw, key) for key in ("prompt_tokens", "completion_tokens", "total_tokens"))
+    given, output, total = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens"), _count(raw, "total_tokens")
     prompt = _object(raw, "prompt_tokens_details", "prompt_token_details")
     completion = _object(raw, "completion_tokens_details", "completion_token_details")
     reasoning = _first(_count(completion, "reasoning_tokens"), _count(raw, "reasoning_tokens"))
@@ -48,20 +52,32 @@ def read_usage(raw: dict[str, Any]) -> Usage:
 
 def has_text_numbers(raw: dict[str, Any]) -> bool:
     """Whether a count came as text."""
-    counts = (raw, _object(raw, "prompt_tokens_details"), _object(raw, "completion_tokens_details"))
-    return any(name.endswith("_tokens") and isinstance(count, str) for group in counts for name, count in group.items())
+    for name, count in raw.items():
+        if name.endswith("_tokens") and isinstance(count, str):
+            return True
+        if isinstance(count, dict) and has_text_numbers(cast("dict[str, Any]", count)):
+            return True
+    return False
 
 
 def _object(raw: dict[str, Any], *names: str) -> dict[str, Any]:
-    return next((cast("dict[str, Any]", raw[name]) for name in names if isinstance(raw.get(name), dict)), {})
+    for name in names:
+        if found := _counts(raw.get(name)):
+            return found
+    return {}
 
 
 def _first(*counts: int | None) -> int | None:
-    return next((count for count in counts if count is not None), None)
+    for count in counts:
+        if count is not None:
+            return count
+    return None
 
 
 def _count(raw: dict[str, Any], key: str) -> int | None:
     value = raw.get(key)
+    if value is None:
+        return None
     if isinstance(value, str):
         try:
             value = float(value) if len(value) < 20 else None

@@ -7,7 +7,7 @@ it is; null and absent mean the same unless a field's default says otherwise.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -27,8 +27,12 @@ __all__ = [
     "Event",
     "FullChunk",
     "Function",
+    "PlainChoice",
+    "PlainChunk",
+    "PlainDelta",
     "ToolCall",
     "decode",
+    "full",
     "read",
     "read_response",
 ]
@@ -89,7 +93,7 @@ class Choice(_Wire, frozen=True, gc=False):
 
 
 class Chunk(_Wire, frozen=True, gc=False):
-    """A chunk. As an event of its own: one choice, and nothing in it but content, reasoning or calls."""
+    """A chunk, whatever is in it."""
 
     id: Any = None
     model: Any = None
@@ -100,17 +104,52 @@ class Chunk(_Wire, frozen=True, gc=False):
 
 
 class FullChunk(_Wire, frozen=True, gc=False):
-    """A chunk of any other content.
+    """A chunk that is more than a `PlainChunk`.
 
     Attributes:
         chunk: its typed part.
-        raw: the payload, None where the chunk has content and so is not looked at for more.
+        raw: the payload, None where the chunk has content and is not looked at for more.
         response: it is a whole non-streaming body.
     """
 
     chunk: Chunk
     raw: dict[str, Any] | None
     response: bool = False
+
+
+# Nearly every chunk adds to choice 0 and says nothing else. What these structs do not allow is left to
+# `Chunk`, so that the reducer need not ask for each field whether it is there.
+
+_Some: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class PlainDelta(_Wire, frozen=True, gc=False, forbid_unknown_fields=True):
+    content: _Some | None = None
+    tool_calls: tuple[ToolCall, ...] | None = None
+    reasoning_content: _Some | None = None
+    reasoning: _Some | None = None
+    role: Any = None
+    refusal: None = None
+
+
+class PlainChoice(_Wire, frozen=True, gc=False):
+    delta: PlainDelta
+    index: Literal[0] = 0
+    finish_reason: None = None
+    logprobs: None = None
+    usage: None = None
+    message: None = None
+
+
+class PlainChunk(_Wire, frozen=True, gc=False):
+    """A chunk of one choice, number 0, with nothing in it but content, reasoning or calls."""
+
+    choices: tuple[PlainChoice]
+    id: Any = None
+    model: Any = None
+    usage: None = None
+    x_groq: None = None
+    error: None = None
 
 
 class Error(_Wire, frozen=True, gc=False):
@@ -129,9 +168,11 @@ class Empty(_Wire, frozen=True, gc=False):
     """An event without data: a keep-alive of a relay."""
 
 
-Event: TypeAlias = Chunk | FullChunk | Error | DoneMarker | Empty
+Event: TypeAlias = PlainChunk | FullChunk | Error | DoneMarker | Empty
 
-_DECODER = msgspec.json.Decoder(Chunk)
+_PLAIN = msgspec.json.Decoder(PlainChunk)
+_FULL = msgspec.json.Decoder(Chunk)
+_RAW = msgspec.json.Decoder(dict[str, Any])
 
 
 def decode(frame: Frame) -> Event:
@@ -142,47 +183,40 @@ def decode(frame: Frame) -> Event:
     """
     data = frame.data
     try:
-        chunk = _DECODER.decode(data)
+        chunk = _PLAIN.decode(data)
+        delta = chunk.choices[0].delta
+        if frame.event == "error" or not (
+            delta.content or delta.tool_calls or delta.reasoning_content or delta.reasoning
+        ):
+            return _decode_full(frame)
+    except (msgspec.DecodeError, RecursionError):
+        return _decode_full(frame)
+    if not data.isascii():
+        require_utf8(data)
+    return chunk
+
+
+def _decode_full(frame: Frame) -> Event:
+    data = frame.data
+    if data == b"[DONE]":
+        return DoneMarker()
+    try:
+        chunk = _FULL.decode(data)
+        raw = _RAW.decode(data) if _has_no_content(chunk) else None
     except (msgspec.DecodeError, RecursionError):
         return _decode_unusual(frame)
     if not data.isascii():
         require_utf8(data)
-    if frame.event == "error" or chunk.error:
-        return Error(loads(data))
-    if _is_plain(chunk):
-        return chunk
-    raw = loads(data) if _has_no_content(chunk) else None
-    if raw is not None and not chunk.choices and is_error(raw):
-        return Error(raw)
+    if frame.event == "error" or chunk.error or (raw is not None and not chunk.choices and is_error(raw)):
+        return Error(raw if raw is not None else loads(data))
     return FullChunk(chunk, raw)
 
 
-def _is_plain(chunk: Chunk) -> bool:
-    choices = chunk.choices
-    if not choices or len(choices) != 1:
-        return False
-    choice = choices[0]
-    delta = choice.delta
-    return delta is not None and (
-        choice.finish_reason
-        is choice.logprobs
-        is choice.usage
-        is choice.message
-        is chunk.usage
-        is chunk.x_groq
-        is delta.refusal
-        is delta.reasoning_text
-        is delta.reasoning_opaque
-        is delta.reasoning_details
-        is delta.function_call
-        is delta.annotations
-        is delta.audio
-        is delta.images
-        is delta.executed_tools
-        is delta.extra_content
-        is None
-        and bool(delta.content or delta.tool_calls or delta.reasoning_content or delta.reasoning)
-    )
+def full(plain: PlainChunk) -> FullChunk:
+    """A plain chunk as any other."""
+    given = plain.choices[0].delta
+    delta = Delta(given.role, given.content, given.tool_calls, given.reasoning_content, given.reasoning)
+    return FullChunk(Chunk(plain.id, plain.model, (Choice(0, delta),)), None)
 
 
 def _has_no_content(chunk: Chunk) -> bool:
@@ -231,10 +265,10 @@ def read_response(body: Any) -> list[Event]:
     """A non-streaming body as the events that say the same. Raises `ProtocolError` as `decode` does."""
     if is_error(body):
         return [Error(body)]
-    choices = cast("dict[str, Any]", body).get("choices") if isinstance(body, dict) else None
-    if not isinstance(choices, list) or not choices:
-        raise ProtocolError("body is no chat completion: it has no choices", hint=excerpt(repr(body)))
-    return [FullChunk(_whole(convert(body, Chunk, "body")), body, response=True), DoneMarker()]
+    raw = cast("dict[str, Any]", body) if isinstance(body, dict) else {}
+    if not isinstance(raw.get("choices"), list) or not raw["choices"]:
+        raise ProtocolError("body is no chat completion: it has no choices", hint=excerpt(f"{body!r}"))
+    return [FullChunk(_whole(convert(raw, Chunk, "body")), raw, response=True), DoneMarker()]
 
 
 def _whole(chunk: Chunk) -> Chunk:
