@@ -24,6 +24,35 @@ _MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
             rb'|"type"\s*:\s*"error"\s*,\s*"error"\s*:\s*\{'
         ),
     ),
+    (
+        "gemini-interactions",
+        re.compile(
+            rb'"event_type"\s*:\s*"|^event:\s*(interaction|step)\.|"object"\s*:\s*"interaction"'
+            rb'|"error"\s*:\s*\{\s*"code"\s*:\s*"(invalid_request|failed_precondition|parameter_unknown|authentication'
+            rb"|payment_required|permission_denied|not_found|model_not_found|already_exists|aborted|out_of_range"
+            rb"|rate_limit_exceeded|too_many_requests|quota_exceeded|cancelled|api_error|unimplemented"
+            rb'|service_unavailable|deadline_exceeded|gateway_timeout)"\s*,\s*"message"\s*:\s*"[^"]*"\s*\}',
+            re.MULTILINE,
+        ),
+    ),
+    (
+        "gemini-generate",
+        re.compile(
+            # A gateway's chunk of another protocol may hold a usageMetadata deep inside.
+            rb'"candidates"\s*:\s*\[|^(?:data:)?[\s\[]*\{\s*"(?:usageMetadata|promptFeedback)"\s*:\s*\{'
+            rb'|"error"\s*:\s*\{[^{}]*"status"\s*:\s*"[A-Z]+(_[A-Z]+)*"',
+            re.MULTILINE,
+        ),
+    ),
+    (
+        "openai-chat",
+        # The last one: its servers give errors in every shape that no other protocol has.
+        re.compile(
+            rb'"object"\s*:\s*"(chat\.completion|error\b)|"choices"\s*:\s*(\[|null)|"prompt_tokens"\s*:|"error"\s*:\s*["{]'
+            rb'|^(?:data:)?\s*\{\s*"(detail|message|code)"\s*:|"success"\s*:\s*false\s*,\s*"errors"\s*:',
+            re.MULTILINE,
+        ),
+    ),
 )
 
 

@@ -123,6 +123,7 @@ class Parser:
             lost = False
         if self._result is None and (body := _json_body(tail.stray, alone=not self._state.head.begun)):
             events += self.feed_body(body)
+            lost = False
         if self._result is None:
             state, last = self._protocol.finish(self._state)
             if lost and isinstance(last[-1], Done):
@@ -250,11 +251,13 @@ def _json_body(stray: bytes, *, alone: bool) -> bytes:
     return stray[found.start(1) :] if found else b""
 
 
+_NOTHING = re.compile(rb":.*|[ \t]+", re.DOTALL)  # a comment, or blanks
+
+
 def _is_lost(tail: Tail) -> bool:
     """Whether the end of the input threw away what may have been part of the answer."""
     marker = tail.frame is not None and tail.frame.data.strip() == b"[DONE]"
-    comment = tail.data.startswith(b":")
-    return tail.incomplete and not marker and not comment and tail.data.strip() != b""
+    return tail.incomplete and not marker and not _NOTHING.fullmatch(tail.data)
 
 
 def _is_whole(data: bytes) -> bool:

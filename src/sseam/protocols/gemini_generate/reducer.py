@@ -69,6 +69,9 @@ BLOCK_REASONS = {
     "JAILBREAK": "content_filter",
 }
 
+# Whatever was open then is not finished, and no fault of the stream.
+BROKEN_OFF = frozenset({"error", "pause_turn"})
+
 # Values that mean the same as none.
 UNSPECIFIED = frozenset({"", "FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"})
 
@@ -141,7 +144,7 @@ def finish(state: State) -> Step:
         state, caused = end_prose(state)
         if reason == "end_turn" and _is_empty(state):
             state = fold.note(state, "empty_answer")
-        state, more = fold.finish(fold.set_stop(state, state.wire, reason, raw), reason, raw)
+        state, more = fold.finish(fold.set_stop(state, state.wire, reason, raw), reason, raw, cut=reason in BROKEN_OFF)
     except StopReasonError as error:
         reason, raw = error.stop_reason or stop.UNKNOWN, error.raw_stop_reason or ""
         state, more = fold.fail(fold.set_stop(state, state.wire, reason, raw), _explained(state, error))
@@ -159,7 +162,7 @@ def _end_reason(state: State) -> tuple[str, str]:
         raise TruncatedStream("empty event stream", hint="Expected a chunk with candidates")
     if head.reason is None or head.raw_reason is None:
         fold.require_valid(state)
-        raise fold.truncated(state, "a finishReason")
+        raise fold.truncated(end_prose(state)[0], "a finishReason")
     return "tool_use" if head.reason == "end_turn" and head.calls else head.reason, head.raw_reason
 
 
@@ -330,8 +333,8 @@ def _on_empty(state: State, event: wire.Empty) -> Step:
 
 
 def _on_done_marker(state: State, event: wire.DoneMarker) -> Step:
-    # It marks the end of the input and proves nothing.
-    return finish(fold.note(state, "done_marker"))
+    # It is not part of the protocol and proves nothing: the end of the input is the end.
+    return fold.note(state, "done_marker"), ()
 
 
 def _on_array_end(state: State, event: wire.ArrayEnd) -> Step:

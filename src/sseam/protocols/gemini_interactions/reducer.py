@@ -55,6 +55,9 @@ STOP_REASONS = {
 # Statuses of an interaction that is not over.
 UNFINISHED = frozenset({"queued", "in_progress", "idle"})
 
+# Whatever was open then is not finished, and no fault of the stream.
+BROKEN_OFF = frozenset({"error", "aborted", "pause_turn"})
+
 # Codes of an error event that stand for a stop reason.
 ERROR_CODES = {
     "safety": "content_filter",
@@ -183,15 +186,29 @@ def _on_completed(state: State, event: wire.InteractionCompleted) -> Step:
     raw = _text(fields, "status")
     if not raw:
         raise TruncatedStream("interaction.completed did not provide a status")
-    reason = STOP_REASONS.get(raw, stop.UNKNOWN)
-    state = fold.set_stop(state, state.wire, reason, raw)
     if raw in UNFINISHED:
         raise TruncatedStream(f"interaction.completed has the status {raw!r}", hint="The interaction is not over")
-    state, more = end_prose(state, noted=reason not in stop.CUT_OFF)
+    reason = STOP_REASONS.get(raw, stop.UNKNOWN)
     if reason == "end_turn" and state.head.calls:
         reason = "tool_use"
-    state, last = fold.finish(state, reason, raw)
-    return state, (*caused, *more, *last)
+    error = state.head.raw.get("error")
+    state, more = _end(state, reason, raw, said=_text(cast("dict[str, Any]", error), "message") if error else "")
+    return state, (*caused, *more)
+
+
+def _end(state: State, reason: str, raw: str, *, said: str) -> Step:
+    """The interaction is over for this reason, of which the provider `said` something."""
+    state = fold.set_stop(state, state.wire, reason, raw)
+    cut = reason in stop.CUT_OFF or reason in BROKEN_OFF
+    caused: fold.Events = ()
+    try:
+        state, caused = end_prose(state, noted=not cut)
+        state, more = fold.finish(state, reason, raw, cut=cut)
+    except SseamError as error:
+        if said:
+            error.hint = f"The provider says: {said}. {error.hint}"
+        state, more = fold.fail(state, error)
+    return state, (*caused, *more)
 
 
 def _on_error(state: State, event: wire.Error) -> Step:
@@ -199,14 +216,7 @@ def _on_error(state: State, event: wire.Error) -> Step:
     reason = ERROR_CODES.get(error.code or "")
     if reason is None:
         raise error
-    raw = cast("str", error.code)
-    state = fold.set_stop(state, state.wire, reason, raw)
-    if fault := stop.check(reason, raw, state.head.calls, state.head.settings.accept):
-        fault.hint = f"The provider says: {error.message}. {fault.hint}"
-        return fold.fail(state, fault)
-    state, caused = end_prose(state, noted=False)
-    state, more = fold.finish(state, reason, raw)
-    return state, (*caused, *more)
+    return _end(state, reason, cast("str", error.code), said=error.message)
 
 
 def _on_unknown(state: State, event: wire.Unknown) -> Step:

@@ -1,0 +1,54 @@
+"""The five protocols told apart by their first bytes, errors included."""
+
+from __future__ import annotations
+
+import pytest
+
+import sseam
+
+GEMINI = [
+    b'data: {"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]}\r\n\r\n',
+    b'data: {"usageMetadata": {"promptTokenCount": 1}}\n\n',
+    b'data: {"promptFeedback": {"blockReason": "SAFETY"}}\n\n',
+    b'[{\n  "candidates": [',
+    b'[{"promptFeedback": {',
+    b'data: {"response": {"candidates": [',
+    b'{"error": {"code": 400, "message": "m", "status": "INVALID_ARGUMENT"',
+    b'[{\n "error": {\n "code": 503,\n "message": "m",\n "status": "UNAVAILABLE"',
+    b'data: {"error": {"message": "m", "status": "RESOURCE_EXHAUSTED"}}',
+]
+INTERACTIONS = [
+    b'event: interaction.created\ndata: {"interaction"',
+    b'data: {"interaction": {"id": "x"}, "event_type": "interaction.created"}\n\n',
+    b'data: {"index": 0, "event_type": "step.stop"}\n\n',
+    b'event: error\ndata: {"event_type": "error", "error": {"code": "api_error"',
+    b'data: {"event_type": "content.delta"',
+    b'{"id": "v1_x", "object": "interaction", "status": "completed"',
+    b'{"error": {"code": "invalid_request", "message": "m"}}',
+]
+
+
+@pytest.mark.parametrize("body", GEMINI)
+def test_gemini_generate(body: bytes) -> None:
+    assert sseam.detect(body) == "gemini-generate"
+
+
+@pytest.mark.parametrize("body", INTERACTIONS)
+def test_gemini_interactions(body: bytes) -> None:
+    assert sseam.detect(body) == "gemini-interactions"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b"data: {",
+        b'{"error": {"code": "DeploymentNotFound", "message": "m"}}',
+        b'{"error": {"message": "m", "type": "invalid_request_error", "code": "rate_limit_exceeded"}}',
+        rb'{"text": "{\"candidates\": [{\"event_type\": \"x\"}]}"}',
+        b'{"providerMetadata": {"usageMetadata": {"promptTokenCount": 1}}}',
+    ],
+)
+def test_what_is_no_gemini(body: bytes) -> None:
+    assert sseam.detect(body) not in ("gemini-generate", "gemini-interactions")
