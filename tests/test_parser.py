@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import time
+import weakref
 from typing import Any
 
 import pytest
@@ -226,6 +228,21 @@ def test_a_body_is_checked_as_a_stream_is(body: Any, error: type[Exception], tol
 
 def test_a_body_where_a_stream_was_expected() -> None:
     assert sseam.parse(json.dumps(BODY, indent=2).encode(), A) == sseam.parse_response(BODY, A)
+
+
+def test_a_failed_parser_is_collected() -> None:
+    """Its error holds a traceback, which holds the parser: the collector must see the whole ring."""
+
+    def fail() -> weakref.ref[sseam.Parser]:
+        parser = sseam.Parser(A)
+        parser.feed(start() + tool("{") + end("tool_use"))
+        with pytest.raises(sseam.InvalidToolCall):
+            parser.close()
+        return weakref.ref(parser)
+
+    parser = fail()
+    gc.collect()
+    assert parser() is None
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 16384, None])

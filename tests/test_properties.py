@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +133,22 @@ def test_atomic_events_agree_with_the_message(path: Path) -> None:
     if atomic and isinstance(atomic[-1], sseam.ModelDone):
         assert text == message.text
         assert sorted(call.id for call in released) == sorted(call.id for call in message.tool_calls)
+
+
+def test_no_parser_outlives_its_error() -> None:
+    """An error holds a traceback, which holds the parser: nothing in that ring may be hidden from the collector."""
+
+    def fail(path: Path) -> weakref.ref[sseam.Parser] | None:
+        body, protocol, options = _read(path)
+        parser = sseam.Parser(protocol, **options)
+        parser.feed(body)
+        try:
+            parser.close()
+        except sseam.SseamError:
+            return weakref.ref(parser)
+        return None
+
+    parsers = [(path, parser) for path in PATHS if (parser := fail(path)) is not None]
+    gc.collect()
+    assert parsers
+    assert [path.stem for path, parser in parsers if parser() is not None] == []

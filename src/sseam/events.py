@@ -39,7 +39,8 @@ __all__ = [
 
 
 # gc=False: an event refers to nothing that could refer back to it, and thousands are alive at once
-# in a list; the collector need not visit them.
+# in a list; the collector need not visit them. But `Failed` holds an error, whose traceback holds
+# whatever raised it.
 class _Event(msgspec.Struct, frozen=True, gc=False, tag=True):
     pass
 
@@ -172,7 +173,7 @@ class Done(_Event, frozen=True, gc=False):
     message: Message
 
 
-class Failed(_Event, frozen=True, gc=False):
+class Failed(_Event, frozen=True, gc=True):
     """The stream failed. `message` is what was received whole; it equals `error.partial`."""
 
     error: SseamError

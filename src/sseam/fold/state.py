@@ -216,7 +216,7 @@ class Head(msgspec.Struct, frozen=True):
     result: Done | Failed | None = None
 
 
-class State(msgspec.Struct, Generic[W], frozen=True, gc=False, eq=False):
+class State(msgspec.Struct, Generic[W], frozen=True, eq=False):
     """A reducer's state: the protocol's own part and the common one.
 
     Attributes:
@@ -291,7 +291,7 @@ def set_usage(state: State[W], wire: W, usage: Usage) -> Step[W]:
 
 def count(raw: Any, key: str) -> int | None:
     """The whole number that `raw` reports under `key`, None where it reports none."""
-    value = cast("dict[str, Any]", raw).get(key) if type(raw) is dict else None
+    value: Any = raw.get(key) if type(raw) is dict else None  # pyright: ignore
     return value if type(value) is int else None
 
 
