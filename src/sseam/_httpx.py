@@ -1,4 +1,4 @@
-"""What `httpx` and `httpx2` have in common: which of them made a request, and streams that both accept."""
+"""What `httpx` and `httpx2` have in common: which is there, which made a request, and streams that both accept."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ import functools
 import sys
 from typing import Any, TypeVar
 
-__all__ = ["library_of", "stream_class"]
+__all__ = ["installed", "library_of", "stream_class"]
 
 T = TypeVar("T")
+
+
+def installed() -> Any:
+    """`httpx`, or `httpx2` where that is all there is. Raises ImportError, which says what to install."""
+    try:
+        import httpx
+    except ImportError:
+        try:
+            import httpx2 as httpx
+        except ImportError:
+            raise ImportError("a client needs httpx: pip install 'sseam[http]'", name="httpx") from None
+    return httpx
 
 
 def library_of(request: Any) -> Any:

@@ -27,6 +27,7 @@ from .errors import (
     InvalidToolCall,
     SseamError,
     StopReasonError,
+    TransportError,
     TruncatedStream,
     Where,
     excerpt,
@@ -41,6 +42,7 @@ __all__ = [
     "Outcome",
     "Verdict",
     "audit",
+    "conclude",
     "judge",
     "open_parser",
     "open_recording",
@@ -72,6 +74,7 @@ Outcome: TypeAlias = Literal[
     "invalid_tool_call",  # a call that ended and cannot be used
     "api_error",  # the service said no
     "not_a_stream",  # no event stream, or over a limit
+    "disconnected",  # the connection broke or a time limit passed, in a call
     "protocol_error",  # another rule of the protocol is broken
     "unidentified",  # the bytes do not say which protocol they are
     "unreadable",  # no such file, no permission …
@@ -95,6 +98,7 @@ _FAULTS: tuple[tuple[type[SseamError], Outcome], ...] = (
     (InvalidToolCall, "invalid_tool_call"),
     (ApiError, "api_error"),
     (FramingError, "not_a_stream"),
+    (TransportError, "disconnected"),
     (SseamError, "protocol_error"),
 )
 
@@ -182,6 +186,11 @@ def judge(file: str, parser: Parser, *, size: int = 0, trailing: int = 0) -> Ver
         message = parser.result()
     except SseamError as caught:
         error, message = caught, parser.partial
+    return conclude(file, message, error, size=size, trailing=trailing)
+
+
+def conclude(file: str, message: Message, error: SseamError | None, *, size: int = 0, trailing: int = 0) -> Verdict:
+    """The verdict on a message, or on what there is of it and the error. See `Verdict` for the rest."""
     outcome, reason, hint = _outcome(error, message)
     ended = error is None or isinstance(error, StopReasonError)
     return Verdict(

@@ -1,4 +1,4 @@
-"""The command line: `sseam replay` and `sseam check`. Arguments to calls to an exit code.
+"""The command line: `sseam replay`, `sseam check` and `sseam call`. Arguments to calls to an exit code.
 
 Results go to standard output, progress and errors to standard error. A subcommand is a function
 that adds its arguments and names what runs them (`_add_replay`), and that function (`_replay`).
@@ -11,16 +11,28 @@ import functools
 import glob
 import math
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
-from . import __version__, render, stop
+from . import __version__, _cli_call, render, stop
+from ._terminal import (
+    BROKEN_PIPE,
+    FINDINGS,
+    INTERRUPTED,
+    OK,
+    USAGE,
+    AddParser,
+    UsageError,
+    add_command,
+    painter,
+    shower,
+    width,
+)
 from .audit import (
     SUFFIXES,
     Verdict,
@@ -38,8 +50,6 @@ from .parser import Parser, ParserOptions
 from .protocols import NAMES, load
 
 __all__ = ["main"]
-
-OK, FINDINGS, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
 # Recordings carry no times. Services send about 30 to 100 frames a second.
 _FRAMES_A_SECOND = 50
@@ -95,13 +105,6 @@ examples:
   sseam check --json recordings/ | jq 'select(.outcome != "complete")'"""
 
 
-_AddParser: TypeAlias = Callable[..., argparse.ArgumentParser]
-
-
-class _UsageError(Exception):
-    """What was asked for cannot be done; the text says why."""
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit code of `sseam` with these arguments, the process's own by default.
 
@@ -114,7 +117,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = args.run(args)
         sys.stdout.flush()
-    except _UsageError as error:
+    except UsageError as error:
         return _complain(args, str(error))
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -146,11 +149,12 @@ def _arguments() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_replay(commands.add_parser)
     _add_check(commands.add_parser)
+    _cli_call.add(commands.add_parser)
     return parser
 
 
-def _add_replay(add_parser: _AddParser) -> None:
-    replay = _add_command(add_parser, "replay", "show recorded streams as they came", _REPLAY, _REPLAY_EPILOG)
+def _add_replay(add_parser: AddParser) -> None:
+    replay = add_command(add_parser, "replay", "show recorded streams as they came", _REPLAY, _REPLAY_EPILOG)
     _add_reading(replay)
     form = replay.add_mutually_exclusive_group()
     form.add_argument("--events", action="store_true", help="one line for each neutral event")
@@ -166,26 +170,11 @@ def _add_replay(add_parser: _AddParser) -> None:
     replay.set_defaults(run=_replay)
 
 
-def _add_check(add_parser: _AddParser) -> None:
-    check = _add_command(add_parser, "check", "give a verdict for each recording", _CHECK, _CHECK_EPILOG)
+def _add_check(add_parser: AddParser) -> None:
+    check = add_command(add_parser, "check", "give a verdict for each recording", _CHECK, _CHECK_EPILOG)
     _add_reading(check)
     check.add_argument("--json", action="store_true", help="JSON Lines: one verdict a line, no summary")
     check.set_defaults(run=_check)
-
-
-def _add_command(
-    add_parser: _AddParser, name: str, help: str, description: str, epilog: str
-) -> argparse.ArgumentParser:
-    """A subcommand with the options that all have."""
-    formatter = argparse.RawDescriptionHelpFormatter
-    command = add_parser(name, help=help, description=description, epilog=epilog, formatter_class=formatter)
-    command.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default="auto",
-        help="auto, the default: on a terminal, unless NO_COLOR is set",
-    )
-    return command
 
 
 def _add_reading(command: argparse.ArgumentParser) -> None:
@@ -235,7 +224,7 @@ def _options(args: argparse.Namespace) -> ParserOptions:
         names = [args.protocol] if args.protocol else list(NAMES)
         known = sorted(dialect for name in names for dialect in load(name).DIALECTS)
         if args.dialect not in known:
-            raise _UsageError(f"no dialect {args.dialect!r} in {args.protocol or 'any protocol'}: {', '.join(known)}")
+            raise UsageError(f"no dialect {args.dialect!r} in {args.protocol or 'any protocol'}: {', '.join(known)}")
     return options
 
 
@@ -250,25 +239,12 @@ def _files(args: argparse.Namespace) -> list[str]:
         else:
             found = [name]
         if not found:
-            raise _UsageError(f"{name}: no recordings ({', '.join(f'*{suffix}' for suffix in SUFFIXES)}) there")
+            raise UsageError(f"{name}: no recordings ({', '.join(f'*{suffix}' for suffix in SUFFIXES)}) there")
         files += found
     return files
 
 
 # ---- the terminal
-
-
-def _painter(args: argparse.Namespace) -> render.Paint:
-    automatic = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    try:
-        return render.painter(args.color == "always" or (args.color == "auto" and automatic))
-    except ImportError:
-        raise _UsageError("the terminal output needs rich: pip install 'sseam[cli]' (--json works without)") from None
-
-
-def _width() -> int | None:
-    """Columns of the terminal; None where the output goes elsewhere, which is not wrapped."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 @contextmanager
@@ -301,7 +277,7 @@ class _Unreadable(Exception):
 
 def _replay(args: argparse.Namespace) -> int:
     options = _options(args)
-    paint: render.Paint = (lambda text, _: text) if args.json else _painter(args)
+    paint: render.Paint = (lambda text, _: text) if args.json else painter(args)
     files = _files(args)
     codes: list[int] = []
     for file in files:
@@ -320,7 +296,7 @@ def _replay_one(
         parser, chunks = open_parser(_read(file, args.speed), args.protocol, options)
         if parser is None:
             return _refuse(unidentified(file, chunks), args)
-        show = _shower(args, paint)
+        show = shower(args, paint)
         write(_heading(file, parser.partial.protocol, args, paint) if named or args.json else "")
         for events in _feed(parser, chunks):
             write("".join(map(show, events)))
@@ -329,7 +305,7 @@ def _replay_one(
         return _refuse(unreadable(file, error.cause), args)
     verdict = judge(file, parser)
     if not args.json and not args.events:
-        write("\n" + render.ending(verdict, parser.partial, paint, _width()))
+        write("\n" + render.ending(verdict, parser.partial, paint, width()))
     return OK if verdict.outcome == "complete" else FINDINGS
 
 
@@ -361,15 +337,6 @@ def _feed(parser: Parser, chunks: Iterator[bytes]) -> Iterator[list[Event]]:
     yield parser.finish(recording=True)
 
 
-def _shower(args: argparse.Namespace, paint: render.Paint) -> Callable[[Event], str]:
-    """What turns an event into what is written for it."""
-    if args.json:
-        return lambda event: render.event_json(event) + "\n"
-    if args.events:
-        return lambda event: render.event_line(event, paint)
-    return render.Screen(paint).show
-
-
 def _heading(file: str, protocol: str, args: argparse.Namespace, paint: render.Paint) -> str:
     if args.json:
         return render.to_json({"type": "Recording", "file": file, "protocol": protocol}) + "\n"
@@ -391,7 +358,7 @@ def _why(verdict: Verdict) -> str:
 
 def _check(args: argparse.Namespace) -> int:
     options = _options(args)
-    paint = None if args.json else _painter(args)
+    paint = None if args.json else painter(args)
     files = _files(args)
     verdicts: list[Verdict] = []
     held: list[str] = []
@@ -402,13 +369,13 @@ def _check(args: argparse.Namespace) -> int:
             for file in files:
                 verdict = audit(file, args.protocol, **options)
                 verdicts.append(verdict)
-                write(render.verdict_line(verdict, paint, _width()) if paint else render.to_json(verdict) + "\n")
+                write(render.verdict_line(verdict, paint, width()) if paint else render.to_json(verdict) + "\n")
                 if advance:
                     advance()
     finally:
         sys.stdout.write("".join(held))
     if paint and len(files) > 1:
-        sys.stdout.write("\n" + render.summary(verdicts, _width()))
+        sys.stdout.write("\n" + render.summary(verdicts, width()))
     return max(_code(verdict, args) for verdict in verdicts)
 
 

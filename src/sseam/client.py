@@ -28,6 +28,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
 from ._call import CallOptions, Request, Settings, prepare, reading_of
+from ._httpx import installed
 from ._interrupt import Interrupt
 from ._reading import Reading
 from ._wait import later
@@ -105,7 +106,7 @@ class AsyncClient:
 
     def _get_http(self) -> Any:
         if self._http is None:
-            library = _library()
+            library = installed()
             self._http = library.AsyncClient(timeout=None, limits=library.Limits(max_connections=None))
         return self._http
 
@@ -157,7 +158,7 @@ class Client:
 
     def _get_http(self) -> Any:
         if self._http is None:
-            library = _library()
+            library = installed()
             self._http = library.Client(timeout=None, limits=library.Limits(max_connections=None))
         return self._http
 
@@ -173,17 +174,6 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _library() -> Any:
-    try:
-        import httpx
-    except ImportError:
-        try:
-            import httpx2 as httpx
-        except ImportError:
-            raise ImportError("a client needs httpx: pip install 'sseam[http]'", name="httpx") from None
-    return httpx
 
 
 class _AsyncConnection:
