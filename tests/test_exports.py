@@ -69,6 +69,20 @@ def test_every_listed_name_is_there_once() -> None:
     assert all(hasattr(sseam, name) for name in sseam.__all__)
 
 
+def test_the_edges_are_loaded_when_they_are_asked_for() -> None:
+    code = (
+        "import sys, sseam; before = [name for name in ('faults', 'replay') if f'sseam.{name}' in sys.modules];"
+        "print(before, sseam.replay.transport(b'').requests, sseam.faults.Drop(1).frame)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] [] 1"
+
+
+def test_no_other_name() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        sseam.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
 def test_the_core_loads_neither_a_client_nor_a_loop() -> None:
     code = (
         "import sys, sseam; sseam.Parser('anthropic-messages');"

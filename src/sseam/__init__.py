@@ -3,6 +3,7 @@
 Nothing half-finished is ever handed out as complete.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import events, protocols, sequence, sse
@@ -68,6 +69,7 @@ from .sse import Frame, Framer, Limits, Tail
 from .stream import AsyncStream, Stream, aiter_events, iter_events
 
 if TYPE_CHECKING:
+    from . import faults, models, record, replay, serve, tap
     from .client import AsyncClient, Client
 
 __version__ = "0.1.0"
@@ -144,6 +146,13 @@ __all__ = [
     "TransportError",
     "StreamAborted",
     "Where",
+    # the edges: models to call; recordings made, replayed, served and damaged
+    "models",
+    "record",
+    "tap",
+    "replay",
+    "serve",
+    "faults",
     # the parts
     "Dialect",
     "Frame",
@@ -157,10 +166,15 @@ __all__ = [
 ]
 
 
+_EDGES = frozenset(("faults", "models", "record", "replay", "serve", "tap"))
+
+
 def __getattr__(name: str) -> Any:
     # Whoever only parses bytes does not load what makes requests.
     if name in ("AsyncClient", "Client"):
         from . import client
 
         return getattr(client, name)
+    if name in _EDGES:
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
