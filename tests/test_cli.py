@@ -111,9 +111,10 @@ def test_replay_of_a_cut_off_stream_withholds_the_call(run: Run) -> None:
     assert "complete  max_tokens\nwithheld  look (toolu_1): it never ended\n" in out
 
 
-def test_replay_of_a_truncated_stream_says_so(run: Run) -> None:
+@pytest.mark.parametrize("speed", ["0", "1000"])
+def test_replay_of_a_truncated_stream_says_so(speed: str, run: Run) -> None:
     Path("a.sse").write_bytes(sse(start(), *text(0, "Hi", stop=False)))
-    code, out, err = run("replay", "a.sse")
+    code, out, err = run("replay", "--speed", speed, "a.sse")
     assert (code, err) == (1, "")
     assert out.startswith("Hi\n\ntruncated  stream ended with unclosed text block(s): 0 (")
 

@@ -512,7 +512,7 @@ FRAMES = st.builds(
 def test_encoded_frames_are_read_back(frame: Frame) -> None:
     frames, tail, *_ = run([encode(frame)])
     assert frames == [frame]
-    assert tail == Tail(False, b"", b"", None, 0, 0)
+    assert tail == Tail(False, b"", b"", None, 0, 0, frames=1, offset=len(encode(frame)))
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,10 @@ class ArrayFramer:
             raise FramingError(self._over)
         self._over = "the array was closed"
         stray = bytes(self._stray)
-        return Tail(self._place is not _Place.OVER, bytes(self._element), stray, None, 0, stray.count(b"\n"))
+        ignored = stray.count(b"\n")
+        offset = self._start if self._place is _Place.INSIDE else self._offset
+        incomplete = self._place is not _Place.OVER
+        return Tail(incomplete, bytes(self._element), stray, None, 0, ignored, self._number, offset)
 
     def _between(self, chunk: bytes, at: int, frames: list[Frame]) -> int:
         """Read up to the next element's first byte, or to the end of the chunk; gives how far."""

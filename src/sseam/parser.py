@@ -278,6 +278,11 @@ def _looks_like(body: bytes) -> str:
 
 
 def _add_tail(error: SseamError, tail: Tail) -> None:
-    if isinstance(error, TruncatedStream) and tail.data:
+    """Say where the input ended, and in the middle of what. Frames that were fed whole have no place."""
+    if not isinstance(error, TruncatedStream):
+        return
+    if tail.offset or tail.data:
+        error.at(frame=tail.frames, offset=tail.offset)
+    if tail.data:
         error.tail = tail.data
         error.hint = f"{error.hint}{'. ' if error.hint else ''}The input ended inside a frame: {excerpt(tail.data)}"

@@ -90,6 +90,8 @@ class Tail(msgspec.Struct, frozen=True):
             not dispatched: only the reader of a whole recording can know that nothing more was to come.
         comments: number of comment lines, an unfinished one included.
         ignored: number of lines in `stray`, had it no bound.
+        frames: number of frames dispatched.
+        offset: offset in the stream, in bytes, of the first line behind the last blank line.
     """
 
     incomplete: bool
@@ -98,6 +100,8 @@ class Tail(msgspec.Struct, frozen=True):
     frame: Frame | None
     comments: int
     ignored: int
+    frames: int = 0
+    offset: int = 0
 
 
 class _Pieces:
@@ -229,6 +233,7 @@ class Framer:
         data = self._block.join() + line
         incomplete = bool(line or self._data.items or self._type or self._id != self.last_event_id)
         committed, retry = self.last_event_id, self.retry
+        number, offset = self._number, self._offset if self._start < 0 else self._start
         frames: list[Frame] = []
         if line:
             self._room = sys.maxsize  # all that is held was checked, but for half a BOM
@@ -237,7 +242,7 @@ class Framer:
         self.last_event_id, self.retry = committed, retry
         self._end("the event stream was closed")
         frame = frames[0] if frames else None
-        return Tail(incomplete, data, bytes(self._stray), frame, self._comments, self._ignored)
+        return Tail(incomplete, data, bytes(self._stray), frame, self._comments, self._ignored, number, offset)
 
     def _end(self, why: str) -> None:
         self._over = why
