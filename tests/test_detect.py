@@ -52,3 +52,33 @@ def test_gemini_interactions(body: bytes) -> None:
 )
 def test_what_is_no_gemini(body: bytes) -> None:
     assert sseam.detect(body) not in ("gemini-generate", "gemini-interactions")
+
+
+RESPONSES = [
+    b'event: response.created\ndata: {"type":"response.created","response":{"id":"x"',
+    b'data: {"response":{"background":false},"sequence_number":0,"type":"response.created"}\n\n',
+    b'data: {"type": "response.queued", "response": {"instructions": "say \\"type\\": \\"message\\""}}\n\n',
+    b': OPENROUTER PROCESSING\n\ndata: {"type":"response.created"',
+    b'event: response.output_text.delta\ndata: {"content_index":0,"delta":"x"',
+    b'{"id":"resp_1","object":"response","output":[{"type":"message"',
+    b'event: error\ndata: {"type":"error","sequence_number":0,"error":{"type":"x","code":"y","message":"m"}}\n\n',
+    b'data: {"type":"error","code":"rate_limit_exceeded","message":"m","param":null,"sequence_number":1}\n\n',
+    b'data: {"type":"error","error":{"type":"t","code":"c","message":"m","param":null}}\n\n',
+]
+
+
+@pytest.mark.parametrize("body", RESPONSES)
+def test_openai_responses(body: bytes) -> None:
+    assert sseam.detect(body) == "openai-responses"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"m"},"request_id":null}\n\n',
+        b'{"error":{"message":"m","type":"invalid_request_error","param":null,"code":null}}',
+        b'data: {"id":"c","object":"chat.completion.chunk","choices":[]}\n\n',
+    ],
+)
+def test_what_is_no_responses_stream(body: bytes) -> None:
+    assert sseam.detect(body) != "openai-responses"

@@ -17,7 +17,7 @@ from ...fold import Kind
 from .items import BUILT_IN, PART_TEXTS, SERVER, block_name, can_start, kept, kind_of, part, set_slot, start
 from .state import Slot, State, Step, set_record
 
-__all__ = ["append_text", "complete", "finished_text", "given_arguments"]
+__all__ = ["append_text", "complete", "finished_text", "given_arguments", "require_startable"]
 
 
 # ---- texts that came in deltas and came whole
@@ -83,14 +83,29 @@ def complete(state: State, number: int, item: dict[str, Any]) -> Step:
     cut = item.get("status") == "incomplete" or (item.get("status") == "failed" and slot.type not in SERVER)
     caused: fold.Events = ()
     if slot.type != "message" and slot.block is None:
-        if cut and not can_start(state, slot, {**slot.item, **item}):
-            return _close(state, number, cut=True), ()
+        if not can_start(state, slot, item):
+            # Judged when the response has ended: it may have been cut anyway.
+            return set_slot(_close(state, number, cut=cut), number, item=item), ()
         state, caused = start(state, number, item)
     if slot.type == "message":
         state, more = _complete_message(state, number, item, cut=cut)
     else:
         state, more = _complete_block(state, number, item, cut=cut)
     return _close(state, number, cut=cut), (*caused, *more)
+
+
+def require_startable(state: State, number: int) -> None:
+    """Raise the `InvalidToolCall` of an item that is done and could not become a call."""
+    slot = state.wire.record.slots[number]
+    if slot.type == "message" or slot.block is not None:
+        return
+    try:
+        start(state, number, slot.item)
+    except InvalidToolCall as error:
+        field = "input" if slot.type == "custom_tool_call" else "arguments"
+        given = slot.item.get(field)
+        error.arguments_json = given if isinstance(given, str) and given else slot.text.value()
+        raise
 
 
 def _close(state: State, number: int, *, cut: bool) -> State:
@@ -151,7 +166,8 @@ def _complete_part(state: State, entries: list[dict[str, Any]], extra: dict[str,
     if field is None:
         return fold.update(state, raw=entry), ()
     state, caused = append_text(state, "".join(str(each.get(field) or "") for each in entries))
-    citations = [each for one in entries for each in _list(one.get("annotations"))]
+    annotations = [each for one in entries for each in _list(one.get("annotations"))]
+    citations = [cast("dict[str, Any]", each) for each in annotations if isinstance(each, dict)]
     beside = {key: value for key, value in entry.items() if value and key not in ("type", field, "annotations")}
     fields: dict[str, Any] = {"extra": {**extra, "part": beside} if beside else extra}
     if citations:
@@ -188,8 +204,8 @@ def _complete_reasoning(state: State, item: dict[str, Any]) -> Step:
     caused: fold.Events = ()
     streamed = state.part.text
     summary, content = (_texts(item.get(key)) for key in ("summary", "content"))
-    whole = [text for text in (summary + content, content + summary) if text]
-    if whole and streamed not in (*whole, summary, content):
+    whole = [text for text in (summary + content, content + summary, summary, content) if text]
+    if whole and streamed not in whole:
         longer = next((text for text in whole if text.startswith(streamed)), None)
         if longer is None:
             state = fold.note(state, "reasoning_mismatch")
@@ -253,11 +269,10 @@ def _compare_hidden(state: State, slot: Slot, item: dict[str, Any]) -> State:
     """Compare deltas that the neutral side was not told with what the item has in their place."""
     match item["type"]:
         case "shell_call":
-            action: Any = item.get("action") or {}
-            final = "".join(command for command in _list(action.get("commands")) if isinstance(command, str))
+            commands = _list(_dict(item.get("action")).get("commands"))
+            final = "".join(command for command in commands if isinstance(command, str))
         case "apply_patch_call":
-            operation: Any = item.get("operation") or {}
-            final = operation.get("diff")
+            final = _dict(item.get("operation")).get("diff")
         case "code_interpreter_call":
             final = item.get("code")
         case "mcp_call":
@@ -284,7 +299,8 @@ def _confirm(state: State, slot: Slot, item: dict[str, Any]) -> State:
                 entry = cast("dict[str, Any]", entry)
                 state = _confirm_text(fold.focus(state, number), entry)
         return state
-    assert slot.block is not None
+    if slot.block is None:
+        return state
     state = fold.focus(state, slot.block)
     part = state.part
     if part.kind is not Kind.TOOL or slot.type in BUILT_IN:
@@ -332,6 +348,10 @@ def _invalid(
 
 def _list(value: object) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _dict(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _texts(value: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from ... import fold
 from ...errors import ProtocolError, Where
@@ -88,7 +88,7 @@ def _finished(state: State, parts: dict[int, int], text: object) -> Step:
 def on_annotation(state: State, event: wire.AnnotationAdded) -> Step:
     state, number = items.reach(state, event, ("message",))
     slot = state.wire.record.slots[number]
-    if slot.done:
+    if slot.done or event.annotation is None:
         return state, ()
     state, caused = items.part(state, number, event.content_index, "output_text", announced=False)
     citations = state.part.fields["citations"]
@@ -188,9 +188,13 @@ def _open(state: State, event: _Text, types: tuple[str, ...]) -> tuple[State, in
 
 
 def _at(state: State, event: _Text) -> State:
-    kind: Any = type(event)
+    """The state in which the next delta that says the same of its place goes there too, if none waits before it."""
+    own = state.wire
+    if own.record.held:
+        return state
+    kind = cast("type[Any]", type(event))
     place = Place(kind, event.output_index, event.content_index, event.item_id)
-    return fold.set_wire(state, Wire(state.wire.next, place, state.wire.record))
+    return fold.set_wire(state, Wire(own.next, place, own.record))
 
 
 _FAMILY: dict[type[Any], tuple[str, ...]] = {

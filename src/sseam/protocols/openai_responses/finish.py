@@ -56,7 +56,7 @@ def on_ending(state: State, event: Ending) -> Step:
         return state, (*caused, *more)
     reason = STOP_REASONS.get(raw_reason, stop.UNKNOWN)
     state = fold.set_stop(state, state.wire, reason, raw_reason)
-    for stage in (_take_output, _conclude):
+    for stage in (_take_output, _derive, _conclude):
         try:
             state, more = stage(state, response)
         except SseamError as error:
@@ -105,8 +105,9 @@ def _fail(state: State, event: Ending) -> Step:
 
 def _take_output(state: State, response: dict[str, Any]) -> Step:
     """Check the final response's output against the items that were streamed, and take what is new in it."""
-    output: Any = response.get("output") or ()
-    listed = [items.typed(cast("dict[str, Any]", item)) for item in output if isinstance(item, dict)]
+    output = response.get("output")
+    entries = cast("list[Any]", output) if isinstance(output, list) else []
+    listed = [items.typed(cast("dict[str, Any]", item)) for item in entries if isinstance(item, dict)]
     record = state.wire.record
     if not listed:
         return _without_output(state)
@@ -176,28 +177,31 @@ def _without_output(state: State) -> Step:
     return state, caused
 
 
-def _conclude(state: State, response: dict[str, Any]) -> Step:
+def _derive(state: State, response: dict[str, Any]) -> Step:
+    """The stop reason of a completed response, once its content is known to be whole."""
     head = state.head
-    reason, raw_reason = head.reason or stop.UNKNOWN, head.raw_reason or ""
-    if raw_reason != "completed":
-        return fold.finish(state, reason, raw_reason, cut=True)
+    if head.raw_reason != "completed":
+        return state, ()
     _require_whole(state)
-    if head.calls:
-        reason = "tool_use"
-    elif _refused(state):
-        reason = "refusal"
-    return fold.finish(state, reason, raw_reason)
+    reason = "tool_use" if head.calls else "refusal" if _refused(state) else "end_turn"
+    return fold.set_stop(state, state.wire, reason, head.raw_reason), ()
+
+
+def _conclude(state: State, response: dict[str, Any]) -> Step:
+    reason, raw_reason = state.head.reason or stop.UNKNOWN, state.head.raw_reason or ""
+    return fold.finish(state, reason, raw_reason, cut=raw_reason != "completed")
 
 
 def _require_whole(state: State) -> None:
     """Raise for an item that was not finished, or a call that cannot be used."""
     if state.head.open:
         raise fold.truncated(state, "response.completed")
-    for slot in state.wire.record.slots:
+    for number, slot in enumerate(state.wire.record.slots):
         if not slot.done:
             kind = items.block_name(slot.type)
             where = Where(block=slot.key)
             raise TruncatedStream(f"stream ended with unclosed {kind} block(s): {slot.key}", where=where)
+        complete.require_startable(state, number)
     fold.require_valid(state)
 
 

@@ -7,7 +7,7 @@ rotate with every event or are missing at some servers, and output indexes shift
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -36,6 +36,7 @@ __all__ = [
     "reach",
     "set_slot",
     "start",
+    "string",
     "typed",
 ]
 
@@ -90,12 +91,13 @@ def kind_of(state: State, item: dict[str, Any]) -> Kind:
             return Kind.TOOL
         case "custom_tool_call":
             # xAI shows what it ran itself in this form.
-            known = item.get("name") in settings.tools if settings.tools else True
+            known = string(item, "name") in settings.tools if settings.tools else True
             by_server = not settings.tools and "server_custom_tool" in settings.dialect.codes
             return Kind.TOOL if known and not by_server else Kind.SERVER
         case "shell_call":
-            environment: Any = item.get("environment") or {}
-            return Kind.TOOL if environment.get("type", "local") == "local" else Kind.SERVER
+            environment = item.get("environment")
+            given = cast("dict[str, Any]", environment).get("type") if isinstance(environment, dict) else None
+            return Kind.TOOL if given in (None, "local") else Kind.SERVER
         case "tool_search_call":
             return Kind.TOOL if item.get("execution") == "client" else Kind.SERVER
         case type:
@@ -190,7 +192,7 @@ def announce(state: State, item: dict[str, Any], index: int | None) -> Step:
     number = find(state, item.get("id"), index)
     if number is not None and not state.wire.record.slots[number].done:
         slot = state.wire.record.slots[number]
-        same = slot.type == item["type"] and (slot.id == (item.get("id") or "") or not slot.item or not slot.id)
+        same = slot.type == item["type"] and (slot.id == string(item, "id") or not slot.item or not slot.id)
         if not same:
             raise ProtocolError(
                 f"duplicate {block_name(slot.type)} start for block {slot.key}",
@@ -199,7 +201,7 @@ def announce(state: State, item: dict[str, Any], index: int | None) -> Step:
             )
         if slot.item:
             return fold.note(state, "item_repeated"), ()
-        state = _name(set_slot(state, number, id=slot.id or item.get("id") or ""), number, item.get("id"))
+        state = _name(set_slot(state, number, id=slot.id or string(item, "id")), number, item.get("id"))
     else:
         state, number = add(state, item["type"], item.get("id"), index)
     state = set_slot(state, number, item=item)
@@ -218,7 +220,8 @@ def can_start(state: State, slot: Slot, item: dict[str, Any]) -> bool:
     """Whether all that the start of the item's block says is known."""
     if slot.type not in CLIENT or kind_of(state, item) is not Kind.TOOL:
         return True
-    return bool(item.get("call_id") and (item.get("name") or slot.type in BUILT_IN))
+    fields = _call_fields(state, slot, item)
+    return bool(fields["id"] and fields["name"])
 
 
 def start(state: State, number: int, item: dict[str, Any]) -> Step:
@@ -260,18 +263,17 @@ _ACCEPTS: dict[str, type[Any]] = {
 
 
 def _call_fields(state: State, slot: Slot, item: dict[str, Any]) -> dict[str, Any]:
-    announced = slot.item
-    id = item.get("call_id") or announced.get("call_id")
-    name = item.get("name") or announced.get("name")
+    id = string(item, "call_id") or string(slot.item, "call_id")
+    name = string(item, "name") or string(slot.item, "name")
     if slot.type in BUILT_IN:
         name = BUILT_IN[slot.type][0]
         if slot.type == "computer_call" and "computer_use_preview" in state.head.settings.tools:
             name = "computer_use_preview"
         elif slot.type == "local_shell_call":
-            id = id or item.get("id")  # its output is paired by this
+            id = id or string(item, "id")  # its output is paired by this
         elif slot.type == "tool_search_call":
             id = id or f"call_{slot.key}"  # it may have none
-    fields: dict[str, Any] = {"id": id or "", "name": name or "", "input": None, "extra": {}}
+    fields: dict[str, Any] = {"id": id, "name": name, "input": None, "extra": {}}
     if slot.type == "custom_tool_call":
         fields["custom"] = True
     return fields
@@ -318,6 +320,16 @@ def hide(state: State, number: int, text: str) -> State:
 def kept(item: dict[str, Any], modelled: tuple[str, ...]) -> dict[str, Any]:
     """The fields of an item that a block keeps as they came."""
     return {key: value for key, value in item.items() if key != "type" and key not in modelled}
+
+
+def string(item: dict[str, Any], field: str) -> str:
+    """A field of an item that is a string, "" where it is absent or null. Raises `ProtocolError` for anything else."""
+    value = item.get(field)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise ProtocolError(f"{field} of a {item.get('type')} is {value!r}, expected a string")
+    return value
 
 
 def typed(item: dict[str, Any]) -> dict[str, Any]:

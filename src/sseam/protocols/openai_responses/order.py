@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 from ... import fold
 from ...errors import ProtocolError
 from . import wire
-from .state import State, Wire, set_record
+from .state import NOWHERE, State, Wire, set_record
 
 __all__ = ["ENDINGS", "WINDOW", "Due", "due", "flush", "last_number"]
 
@@ -117,9 +117,9 @@ def _ahead(state: State, event: wire.Event, number: int) -> tuple[State, Due]:
         return fold.note(state, "sequence_repeated"), ()
     held.insert(sum(other < number for other in numbers), event)
     state = set_record(state, held=tuple(held), trusted=True)
-    if len(held) <= WINDOW and type(event) not in ENDINGS:
-        return state, ()
-    return flush(state)
+    if len(held) > WINDOW or type(event) in ENDINGS:
+        return flush(state)
+    return fold.set_wire(state, Wire(state.wire.next, NOWHERE, state.wire.record)), ()
 
 
 def _number(waiting: wire.Event) -> int:

@@ -170,7 +170,7 @@ class ContentPartDone(_InItem, frozen=True, gc=False, kw_only=True, tag="respons
 
 
 class AnnotationAdded(_InItem, frozen=True, gc=False, kw_only=True, tag="response.output_text.annotation.added"):
-    annotation: dict[str, Any]
+    annotation: dict[str, Any] | None = None
 
 
 # ---- texts that grow. All are called `text` here, so that folding needs no branch.

@@ -1,0 +1,202 @@
+"""The reducer's table, and what only states can show. Streams are in `fixtures/`, one an edge row."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import sseam
+from sseam.protocols.openai_responses import decode, initial, last_number, reduce, wire
+from sseam.protocols.openai_responses.order import WINDOW
+from sseam.protocols.openai_responses.reducer import _TABLE, Phase
+
+KNOWN = [*wire._Known.__args__, wire.Passive, wire.Unknown, wire.Empty, wire.DoneMarker]
+MESSAGE = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
+DONE = {**MESSAGE, "content": [{"type": "output_text", "text": "ab", "annotations": []}]}
+
+
+def numbered(*events: dict[str, Any], first: int = 0) -> list[dict[str, Any]]:
+    return [{"sequence_number": number, **event} for number, event in enumerate(events, first)]
+
+
+def delta(text: str, **fields: Any) -> dict[str, Any]:
+    place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    return {"type": "response.output_text.delta", **place, "delta": text, **fields}
+
+
+def ending(*output: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    response = {"id": "r", "status": "completed", "output": list(output), **fields}
+    return {"type": "response.completed", "response": response}
+
+
+CREATED = {"type": "response.created", "response": {"id": "r", "model": "m"}}
+ADDED = {"type": "response.output_item.added", "output_index": 0, "item": {**MESSAGE, "content": []}}
+ITEM_DONE = {"type": "response.output_item.done", "output_index": 0, "item": DONE}
+STREAM = numbered(CREATED, ADDED, delta("a"), delta("b"), ITEM_DONE, ending(DONE))
+
+
+def read(events: list[dict[str, Any]]) -> list[wire.Event]:
+    return [decode(sseam.Frame(event["type"], json.dumps(event).encode(), "", None, 0, 0)) for event in events]
+
+
+def after(events: list[dict[str, Any]], state: Any = None) -> tuple[Any, list[sseam.Event]]:
+    state, caused = initial() if state is None else state, []
+    for event in read(events):
+        state, more = reduce(state, event)
+        caused += more
+    return state, caused
+
+
+def texts(caused: list[sseam.Event]) -> list[str]:
+    return [event.text for event in caused if isinstance(event, sseam.TextDelta)]
+
+
+def parse(*events: dict[str, Any], **options: Any) -> sseam.Message:
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    return sseam.parse(body.encode(), "openai-responses", **options)
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_the_table_has_an_arm_for_every_event(phase: Phase) -> None:
+    assert _TABLE[phase].keys() == set(KNOWN)
+
+
+@pytest.mark.parametrize("last", [ending(DONE), {"type": "error", "message": "m"}], ids=["done", "failed"])
+def test_nothing_comes_after_the_terminal_event(last: dict[str, Any]) -> None:
+    state, caused = after([*STREAM[:-1], last])
+    assert isinstance(caused[-1], sseam.Done | sseam.Failed)
+    for event in read([*STREAM, delta("x")]):
+        assert reduce(state, event) == (state, ())
+
+
+def test_a_state_that_failed_elsewhere_takes_no_delta() -> None:
+    state, _ = after(STREAM[:3])
+    state, _ = sseam.fold.fail(state, sseam.ProtocolError("elsewhere"))
+    assert reduce(state, read(STREAM)[3]) == (state, ())
+
+
+# ---- numbers
+
+
+def test_a_late_event_is_put_back_whatever_came_before_it() -> None:
+    early = [*STREAM[:2], STREAM[2], STREAM[4], STREAM[3], STREAM[5]]
+    _, caused = after(early)
+    _, expected = after(STREAM)
+    assert caused[:-1] == expected[:-1]
+    assert [each.code for each in caused[-1].message.deviations] == ["sequence_reordered"]
+
+
+def test_an_early_event_waits_and_goes_on_in_order() -> None:
+    events = numbered(CREATED, ADDED, *map(delta, "abcdef"))
+    state, caused = after([*events[:3], events[4], events[5]])
+    assert texts(caused) == ["a"]
+    state, caused = after([events[3]], state)
+    assert texts(caused) == ["b", "c", "d"]
+    _, caused = after(events[6:], state)
+    assert texts(caused) == ["e", "f"]
+
+
+def test_what_is_missing_is_not_waited_for_longer_than_the_window() -> None:
+    events = numbered(CREATED, ADDED, *map(delta, "abcdefghijklmnopqrstuvwxyz"))
+    state, caused = after([*events[:3], *events[4 : 4 + WINDOW]])
+    assert texts(caused) == ["a"]
+    _, caused = after([events[4 + WINDOW]], state)
+    assert "".join(texts(caused)) == "cdefghijklmnopqrs"
+
+
+def test_an_event_that_waits_counts_once() -> None:
+    state, _ = after([*STREAM[:3], STREAM[4], STREAM[4]])
+    assert state.head.deviations == {"sequence_repeated": 1}
+
+
+def test_a_stream_resumed_with_its_state_loses_and_doubles_nothing() -> None:
+    _, expected = after(STREAM)
+    for cut in range(1, len(STREAM)):
+        state, caused = after(STREAM[:cut])
+        assert last_number(state) == cut - 1
+        for overlap in (0, 1, cut):
+            if cut - overlap < 3 and overlap:
+                continue  # numbers are trusted from the third on
+            _, more = after(STREAM[cut - overlap :], state)
+            assert [*caused, *more][:-1] == expected[:-1]
+            assert more[-1].message.content == expected[-1].message.content
+
+
+def test_no_number_is_known_before_one_came() -> None:
+    assert last_number(initial()) is None
+
+
+# ---- blocks as they go back to the service
+
+
+def test_a_reasoning_item_keeps_all_that_its_replay_needs() -> None:
+    item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "early"}
+    done = {**item, "encrypted_content": "final"}
+    added = {"type": "response.output_item.added", "output_index": 0, "item": item}
+    message = parse(
+        CREATED, added, {"type": "response.output_item.done", "output_index": 0, "item": done}, ending(done)
+    )
+    assert message.content == (
+        sseam.ThinkingBlock(thinking="", extra={"id": "rs_1", "summary": [], "encrypted_content": "final"}),
+    )
+
+
+def test_a_message_keeps_its_item_and_what_is_not_modelled_of_its_parts() -> None:
+    part = {"type": "output_text", "text": "ab", "annotations": [{"type": "file_path"}], "logprobs": [{"token": "a"}]}
+    item = {**MESSAGE, "phase": "final_answer", "content": [part]}
+    (block,) = parse(CREATED, ending(item)).content
+    assert block == sseam.TextBlock(
+        text="ab",
+        citations=({"type": "file_path"},),
+        extra={
+            "id": "msg_1",
+            "role": "assistant",
+            "status": "completed",
+            "phase": "final_answer",
+            "part": {"logprobs": [{"token": "a"}]},
+        },
+    )
+
+
+def test_calls_keep_what_goes_back_with_them() -> None:
+    item = {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{ }"}
+    (call,) = parse(CREATED, ending({**item, "namespace": "n", "caller": {"type": "direct"}})).tool_calls
+    assert (call.arguments_json, call.kind) == ("{ }", "function")
+    assert call.extra == {"id": "fc_1", "namespace": "n", "caller": {"type": "direct"}}
+
+    patch = {"type": "apply_patch_call", "id": "a", "call_id": "c", "operation": {"type": "delete_file", "path": "p"}}
+    (call,) = parse(CREATED, ending(patch)).tool_calls
+    assert call.extra == {key: value for key, value in patch.items() if key != "call_id"}
+
+
+def test_a_call_of_the_preview_computer_has_the_name_it_was_declared_by() -> None:
+    item = {"type": "computer_call", "id": "cu", "call_id": "c", "actions": [], "pending_safety_checks": []}
+    tools = [{"type": "computer_use_preview", "display_width": 1}]
+    (call,) = parse(CREATED, ending(item), tools=tools).tool_calls
+    assert (call.name, call.arguments) == ("computer_use_preview", {"actions": [], "pending_safety_checks": []})
+
+
+def test_call_ids_are_of_one_response() -> None:
+    """Bedrock Mantle numbers the calls of every response from `call_0`."""
+    item = {"type": "function_call", "id": "fc_1", "call_id": "call_0", "name": "f", "arguments": "{}"}
+    assert parse(CREATED, ending(item)).tool_calls == parse(CREATED, ending(item)).tool_calls
+
+
+def test_large_lines_are_normal() -> None:
+    image = {"type": "image_generation_call", "id": "ig", "status": "completed", "result": "A" * 5_000_000}
+    (block,) = parse(CREATED, ending(image)).content
+    assert block == sseam.ServerToolBlock(kind="image_generation_call", raw=image)
+
+
+def test_the_message_keeps_the_fields_of_the_response_that_are_not_modelled() -> None:
+    message = parse(CREATED, ending(DONE, service_tier="flex", usage={"input_tokens": 1, "cost": 0.5}))
+    assert message.raw == {"service_tier": "flex"}
+    assert message.usage == sseam.Usage(input_tokens=1, raw={"input_tokens": 1, "cost": 0.5})
+
+
+def test_a_body_gives_the_message_of_its_stream() -> None:
+    streamed = parse(*STREAM)
+    whole = sseam.parse_response(STREAM[-1]["response"] | {"object": "response", "model": "m"}, "openai-responses")
+    assert (whole.content, whole.stop_reason, whole.id) == (streamed.content, streamed.stop_reason, streamed.id)
