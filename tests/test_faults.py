@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -112,3 +114,28 @@ def test_the_error_event_is_one_in_every_protocol(protocol: str) -> None:
     data = apply(ErrorEvent(0), Recording(b"data: {}\n\n")).data
     with pytest.raises(sseam.ApiError, match="Overloaded"):
         sseam.parse(data, protocol)
+
+
+def test_recorded_streams_give_their_own_message_or_none(shared: Path) -> None:
+    """Small ones of every protocol: a fault may come too late to matter, as behind a finish reason."""
+    seen: set[str] = set()
+    for row in json.loads((shared / "corpus" / "manifest.json").read_bytes()):
+        if row["bytes"] > 4_000:
+            continue
+        recording = Recording((shared / "corpus" / row["file"]).read_bytes())
+        whole = message_of(recording, row["protocol"])
+        if whole is None:
+            continue
+        seen.add(row["protocol"])
+        for fault in faults(recording):
+            assert message_of(apply(fault, recording), row["protocol"]) in (None, whole), (row["file"], fault)
+    assert seen == set(NAMES)
+
+
+def message_of(recording: Recording, protocol: str) -> tuple[Any, ...] | None:
+    """What is acted on in the message, None where there is none."""
+    try:
+        message = sseam.parse(recording.data, protocol)
+    except sseam.SseamError:
+        return None
+    return message.text, message.tool_calls, message.stop_reason
