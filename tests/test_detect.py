@@ -82,3 +82,28 @@ def test_openai_responses(body: bytes) -> None:
 )
 def test_what_is_no_responses_stream(body: bytes) -> None:
     assert sseam.detect(body) != "openai-responses"
+
+
+CHAT = [
+    b'data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0',
+    b': PROCESSING\n\n: PROCESSING\n\ndata: {"id":"c","provider":"P","object":"chat.completion.chunk"',
+    b'data: {"choices":[],"created":0,"id":"","model":"","object":"","prompt_filter_results":[]}',
+    b'data: {"id": "c", "model": "m", "created": 1, "usage": {"prompt_tokens": 10, "completion_tokens": 1',
+    b'{"id":"c","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant"',
+    b'data: {"id":"c","choices":null',
+    b'{"error":{"message":"m","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}',
+    b'event: error\ndata: {"error":{"message":"m","type":"invalid_request_error","code":"tool_use_failed"}}',
+    b'data: {"error":{"code":500,"message":"m","type":"server_error"}}',
+    b'data: {"error":{"object":"error","message":"m","type":"InternalServerError"}}',
+    b'{"object":"error","message":"m","type":"BadRequestError","param":null,"code":400}',
+    b'{"code":"Some error","error":"m"}',
+    b'{"error":"m","error_type":"overloaded"}',
+    b'{"detail":"Unauthorized"}',
+    b'{"success":false,"errors":[{"code":7003,"message":"m"}]}',
+    b'{"error":{"code":"DeploymentNotFound","message":"m"}}',
+]
+
+
+@pytest.mark.parametrize("body", CHAT)
+def test_openai_chat(body: bytes) -> None:
+    assert sseam.detect(body) == "openai-chat"

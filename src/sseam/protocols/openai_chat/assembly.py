@@ -17,9 +17,9 @@ from ..._text import Text
 from ...errors import InvalidToolCall, ProtocolError, Where
 from . import wire
 from .scanner import Scan, scan, starts_object
-from .state import Call, State, set_calls
+from .state import Call, Calls, State, set_calls
 
-__all__ = ["Entry", "add_text", "place", "read_entry", "read_legacy", "text_of"]
+__all__ = ["Entry", "add_text", "ambiguous_repeat", "place", "read_entry", "read_legacy", "text_of"]
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -142,10 +142,7 @@ def _place(state: State, entry: Entry) -> State:
 def _place_known(state: State, entry: Entry, known: tuple[int, ...]) -> State:
     """The id is one that a call had."""
     calls = state.wire.calls
-    labelled = (number for number in reversed(known) if entry.label is None or calls[number].label == entry.label)
-    number = next(labelled, None)
-    if number is None and (at := calls.at(entry.label)) is not None and at.number in known:
-        number = at.number  # its index changed before
+    number = _at_same_index(calls, entry.label, known)
     if number is None:
         call = calls[known[-1]]
         if entry.name is not None or call.closed:
@@ -175,6 +172,16 @@ def _place_known(state: State, entry: Entry, known: tuple[int, ...]) -> State:
     return _go_on(fold.note(state, "id_repeated"), call, entry)
 
 
+def _at_same_index(calls: Calls, label: int | None, known: tuple[int, ...]) -> int | None:
+    """The latest of the known calls that has the entry's index, or has come to have it; any, where it has none."""
+    if label is None:
+        return known[-1]
+    at = calls.at(label)
+    if at is None:
+        return None
+    return next((number for number in reversed(known) if calls[number].label == label or number == at.number), None)
+
+
 def _place_unseen(state: State, entry: Entry) -> State:
     """The id is a new one."""
     calls = state.wire.calls
@@ -188,10 +195,10 @@ def _place_unseen(state: State, entry: Entry) -> State:
     anew = entry.start and call.closed
     if call.id is None and not renamed and not anew:
         return _go_on(fold.note(state, "id_late"), call, entry)
+    if entry.name is not None and call.empty and not renamed:
+        raise _duplicate(call, entry, "ambiguous_header")
     if entry.name is not None and (renamed or entry.start or call.closed):
         return _new(fold.note(state, "index_reused"), entry)
-    if entry.name is not None and call.empty:
-        raise _duplicate(call, entry, "ambiguous_header")
     if anew:
         return _new(fold.note(state, "index_reused"), entry)
     return _go_on(fold.note(state, "id_changed"), call, entry)
@@ -366,6 +373,11 @@ def _duplicate(call: Call, entry: Entry, code: str) -> ProtocolError:
     return ProtocolError(
         f"duplicate tool_use start for block {_key(call)}", where=entry.where, hint=f"{code}: {found[code]}"
     )
+
+
+def ambiguous_repeat(call: Call) -> ProtocolError:
+    """The error for a call of which came only the name of the whole call before it."""
+    return _duplicate(call, Entry(call.label, call.id, call.name, "", call.kind, False), "ambiguous_repeat")
 
 
 def _after_complete(call: Call, entry: Entry) -> InvalidToolCall:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import cast
 
 import msgspec
@@ -124,24 +125,34 @@ def start_all(state: State, *, cut: bool) -> Step:
         InvalidToolCall: a call without a name, or of a tool that was not declared.
     """
     caused: fold.Events = ()
-    calls = state.wire.calls
-    if not len(calls):
-        return state, ()
-    while calls.started < len(calls):
-        call = calls[calls.started]
-        if cut and not _is_named(state, call):
-            state = set_calls(state, calls.having_started(call.number))
-        else:
-            state, more = _start_late(state, call, cut)
-            caused += more
-        calls = state.wire.calls
-    for number in range(len(calls)):
-        call = calls[number]
+    known: set[tuple[str, str, str]] = set()
+    for number in range(len(state.wire.calls)):
+        call = state.wire.calls[number]
+        repeated = _is_repeated(state, call, known)
+        if number >= state.wire.calls.started:
+            if cut and not _is_named(state, call):
+                state = set_calls(state, state.wire.calls.having_started(number))
+            else:
+                state, more = _start_late(state, call, cut, repeated)
+                caused += more
+        call = state.wire.calls[number]
         if call.block is not None and call.held.arrived:
-            state = fold.focus(state, call.block)
-            state, more = fold.append(state, call.held.value())
+            state, more = fold.append(fold.focus(state, call.block), call.held.value())
             caused += more
     return state, caused
+
+
+def _is_repeated(state: State, call: Call, known: set[tuple[str, str, str]]) -> bool:
+    """Whether a call before it, of those with an id in common, says the same. All of them are in `known`."""
+    if call.id is None or len(state.wire.calls.having(call.id)) == 1:
+        return False
+    text = assembly.text_of(state, call)
+    arguments = toolargs.parse(text)
+    said = text if isinstance(arguments, toolargs.BadArguments) else json.dumps(arguments, sort_keys=True)
+    key = (call.id, call.name or "", said)
+    repeated = key in known
+    known.add(key)
+    return repeated
 
 
 def _is_named(state: State, call: Call) -> bool:
@@ -149,32 +160,23 @@ def _is_named(state: State, call: Call) -> bool:
     return call.name is not None and (not tools or call.name in tools)
 
 
-def _start_late(state: State, call: Call, cut: bool) -> Step:
+def _start_late(state: State, call: Call, cut: bool, repeated: bool) -> Step:
     if _is_duplicate(state, call):
-        if not cut and _is_repetition(state, call):
-            calls = state.wire.calls
-            state = set_calls(state, calls.having_started(call.number))
+        if repeated and not cut:
+            state = set_calls(state, state.wire.calls.having_started(call.number))
             return fold.note(state, "call_repeated"), ()
         call = msgspec.structs.replace(call, id=None)
     elif call.id is None and call.kind != "legacy" and not cut:
+        if call.label is None and call.empty and call.number:
+            before = state.wire.calls[call.number - 1]
+            if before.closed and before.name == call.name:
+                raise assembly.ambiguous_repeat(call)
         state = fold.note(state, "id_missing")
     try:
         return _start(state, call)
     except InvalidToolCall as error:
         error.arguments_json = call.held.value()
         raise
-
-
-def _is_repetition(state: State, call: Call) -> bool:
-    """Whether an earlier call of the same id says the same."""
-    calls = state.wire.calls
-    arguments = toolargs.parse(assembly.text_of(state, call))
-    for number in calls.having(cast("str", call.id)):
-        other = calls[number]
-        if number < call.number and other.name == call.name:
-            if toolargs.parse(assembly.text_of(state, other)) == arguments:
-                return True
-    return False
 
 
 def end_calls(state: State) -> Step:

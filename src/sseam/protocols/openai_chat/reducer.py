@@ -351,8 +351,7 @@ def _read_usage(state: State, event: wire.FullChunk) -> Step:
     if code is not None:
         state = _once(state, code)
     elif event.chunk.choices and not event.response:
-        finished = event.chunk.choices[0].finish_reason
-        state = _once(state, "usage_on_finish" if finished else "usage_every_chunk")
+        state = _once(state, "usage_every_chunk" if state.wire.finish is None else "usage_on_finish")
     if has_text_numbers(raw):
         state = _once(state, "number_as_text")
     own = state.wire

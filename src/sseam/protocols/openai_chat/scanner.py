@@ -42,8 +42,10 @@ def starts_object(text: str) -> bool:
 def scan(state: Scan, text: str) -> tuple[Scan, int]:
     """The state behind `text`, and where in it the value closed; the length of `text` where it did not.
 
-    What follows the closing bracket is not read.
+    What follows the closing bracket is not read, and nothing of `text` once the value closed before.
     """
+    if state.closed:
+        return state, 0
     depth, in_string = state.depth, state.in_string
     at, end = 1 if state.escaped and text else 0, len(text)
     while at < end:
