@@ -11,8 +11,8 @@ from typing import Any, cast
 
 import msgspec
 
-from .. import fold
 from ..errors import ApiError
+from ..fold import State, count
 from ..message import Usage
 
 __all__ = ["UsageNames", "api_error", "made_id", "read_usage"]
@@ -31,27 +31,27 @@ class UsageNames(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_usage(raw: dict[str, Any], names: UsageNames) -> Usage:
     """The counts of a usage object. Thoughts are output that the provider counts apart."""
-    given = _sum(raw, names.input, names.tool)
-    output = _sum(raw, names.output, names.thoughts)
-    total = fold.count(raw, names.total)
+    thoughts = count(raw, names.thoughts)
+    given = _add(count(raw, names.input), count(raw, names.tool))
+    output = _add(count(raw, names.output), thoughts)
+    total = count(raw, names.total)
     if total is None and given is not None and output is not None:
         total = given + output
     return Usage(
         input_tokens=given,
         output_tokens=output,
-        cache_read_tokens=fold.count(raw, names.cached),
-        reasoning_tokens=fold.count(raw, names.thoughts),
+        cache_read_tokens=count(raw, names.cached),
+        reasoning_tokens=thoughts,
         total_tokens=total,
         raw=raw,
     )
 
 
-def _sum(raw: dict[str, Any], *names: str) -> int | None:
-    counts = [count for name in names if (count := fold.count(raw, name)) is not None]
-    return sum(counts) if counts else None
+def _add(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else one + other
 
 
-def made_id(state: fold.State[Any]) -> str:
+def made_id(state: State[Any]) -> str:
     """An id for a call that has none of its own: by its block's place, the same at every parse.
 
     Such a call has `{"id": None}` in its `extra`: no id goes back with it, or with its result.

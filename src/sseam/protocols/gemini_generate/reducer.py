@@ -104,7 +104,7 @@ def reduce(state: State, event: wire.Event) -> Step:
 
     A fault gives one last `Failed` event. After the terminal event nothing more comes.
     """
-    # Nearly every chunk is one more piece for the block in focus, and says nothing new besides.
+    # Nearly every chunk is one more piece for the block in focus, and counts at most.
     if type(event) is Chunk and (candidates := event.candidates) is not None and len(candidates) == 1:
         candidate = candidates[0]
         content = candidate.content
@@ -114,23 +114,31 @@ def reduce(state: State, event: wire.Event) -> Step:
             and len(parts) == 1
             and candidate.finish_reason is None
             and not candidate.index
-            and event.usage_metadata == state.wire.usage
         ):
             part = parts[0]
-            call = part.function_call
-            if call is None:
+            if (call := part.function_call) is not None:
+                text = piece(state, call)
+            elif part.thought_signature is None and state.focus.delta is (ThinkingDelta if part.thought else TextDelta):
                 text = part.text
-                if text and part.thought_signature is None:
-                    if state.focus.delta is (ThinkingDelta if part.thought else TextDelta):
-                        return append(state, text)
-            elif (text := piece(state, call)) is not None:
-                return append(state, text)
+            else:
+                text = None
+            if text:
+                step = append(state, text)
+                return step if event.usage_metadata == state.wire.usage else _counted(*step, event.usage_metadata)
     if state.head.result is not None:
         return state, ()
     try:
         return _TABLE[type(event)](state, event)
     except SseamError as error:
         return fold.fail(state, error)
+
+
+def _counted(state: State, caused: fold.Events, usage: Raw) -> Step:
+    try:
+        state, more = _on_usage(state, usage)
+    except SseamError as error:
+        state, more = fold.fail(state, error)
+    return state, (*caused, *more)
 
 
 def finish(state: State) -> Step:
@@ -300,24 +308,28 @@ def _on_usage(state: State, given: Raw) -> Step:
     own = state.wire
     if given == own.usage:
         return state, ()
-    own = msgspec.structs.replace(own, usage=given)
     text = bytes(given)
     fields: Any = msgspec.json.decode(text) if text else None
     if fields is None:
-        return fold.set_wire(state, own), ()
+        return fold.set_wire(state, msgspec.structs.replace(own, usage=given)), ()
     if not isinstance(fields, dict):
         raise ProtocolError("usageMetadata is not an object")
     fields = cast("dict[str, Any]", fields)
-    counted = any(name.endswith("TokenCount") and type(count) is int for name, count in fields.items())
-    kept = {name: value for name, value in own.counts.items() if not (counted and name in _OF_CANDIDATES)}
-    counts = {**kept, **{name: value for name, value in fields.items() if value is not None or name not in kept}}
-    own = msgspec.structs.replace(own, counts=counts)
-    if not counted:  # Vertex sends its traffic type with every chunk, and counts with the last
-        return fold.set_wire(state, own), ()
+    counts = {**own.counts, **fields}
+    for name, value in fields.items():
+        if value is None and name in own.counts:
+            counts[name] = own.counts[name]
+    if _COUNTS.isdisjoint(fields):  # Vertex sends its traffic type with every chunk, and counts with the last
+        return fold.set_wire(state, msgspec.structs.replace(own, usage=given, counts=counts)), ()
+    for name in _OF_CANDIDATES:
+        if name not in fields:
+            counts.pop(name, None)
+    own = msgspec.structs.replace(own, usage=given, counts=counts)
     return fold.set_usage(state, own, _gemini.read_usage(counts, _USAGE))
 
 
-_OF_CANDIDATES = frozenset({"candidatesTokenCount", "candidatesTokensDetails"})
+_COUNTS = frozenset(getattr(_USAGE, name) for name in _USAGE.__struct_fields__)
+_OF_CANDIDATES = ("candidatesTokenCount", "candidatesTokensDetails")
 
 
 def _on_error(state: State, event: wire.Error) -> Step:

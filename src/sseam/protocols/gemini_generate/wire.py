@@ -193,7 +193,7 @@ def _read(value: Any, data: bytes) -> Event:
     if not isinstance(value, dict):
         raise ProtocolError("data is JSON but not an object", hint=excerpt(data))
     raw = cast("dict[str, Any]", value)
-    if "error" in raw and "candidates" not in raw:
+    if raw.get("error") is not None or ("error" in raw and not raw.keys() & _CHUNK_FIELDS):
         return Error(raw["error"])
     if "candidates" not in raw and isinstance(raw.get("response"), dict):  # Cloud Code Assist wraps its chunks
         inner = msgspec.json.decode(data, type=dict[str, Raw])["response"]
@@ -209,7 +209,7 @@ def _read(value: Any, data: bytes) -> Event:
         )
     if raw and not raw.keys() & _CHUNK_FIELDS:
         return Unknown(raw)
-    return _full_chunk(data)
+    return _full_chunk(raw, data)
 
 
 # The same fields as above, with what may have other fields left as text.
@@ -246,35 +246,46 @@ class _LoosePart(_Loose):
     function_call: Raw = Raw()
 
 
-def _full_chunk(data: bytes) -> FullChunk:
-    chunk, rest = _split(data, _LooseChunk, "chunk")
+# For each: its decoder, and its names on the wire.
+_READERS: dict[type[Any], tuple[msgspec.json.Decoder[Any], frozenset[str]]] = {
+    kind: (msgspec.json.Decoder(kind), frozenset(field.encode_name for field in msgspec.structs.fields(kind)))
+    for kind in (_LooseChunk, _LooseCandidate, _LooseContent, _LoosePart, FunctionCall)
+}
+
+
+def _full_chunk(value: dict[str, Any], data: bytes) -> FullChunk:
+    chunk, rest = _split(value, data, _LooseChunk, "chunk")
     fields = _fields(chunk)
     candidates = fields.pop("candidates")
     if candidates is not None:
-        candidates = tuple(_full_candidate(bytes(candidate)) for candidate in candidates)
+        candidates = tuple(map(_full_candidate, value["candidates"], candidates))
     return FullChunk(candidates=candidates, **fields, rest=rest)
 
 
-def _full_candidate(data: bytes) -> Candidate:
-    candidate, rest = _split(data, _LooseCandidate, "candidate")
+def _full_candidate(value: Any, data: Raw) -> Candidate:
+    candidate, rest = _split(value, bytes(data), _LooseCandidate, "candidate")
     fields = _fields(candidate)
-    content = bytes(fields.pop("content"))
-    if _is_null(content):
+    text = bytes(fields.pop("content"))
+    if _is_null(text):
         return FullCandidate(**fields, rest=rest)
-    loose, _ = _split(content, _LooseContent, "content")
-    parts = tuple(_full_part(bytes(part)) for part in loose.parts or ())
-    return FullCandidate(content=Content(parts, loose.role), **fields, rest=rest)
+    content, _ = _split(value["content"], text, _LooseContent, "content")
+    parts = tuple(map(_full_part, value["content"].get("parts") or (), content.parts or ()))
+    return FullCandidate(content=Content(parts, content.role), **fields, rest=rest)
 
 
-def _full_part(data: bytes) -> Part:
-    part, rest = _split(data, _LoosePart, "part")
+def _full_part(value: Any, data: Raw) -> Part:
+    part, rest = _split(value, bytes(data), _LoosePart, "part")
     fields = _fields(part)
-    call = bytes(fields.pop("function_call"))
-    if not _is_null(call):
-        fields["function_call"], call_rest = _split(call, FunctionCall, "functionCall")
-        if call_rest:
-            rest = {**rest, "functionCall": call_rest}
-    return FullPart(**fields, raw=loads(data), rest=rest) if rest else Part(**fields)
+    text = bytes(fields.pop("function_call"))
+    if not _is_null(text):
+        call: Any = value["functionCall"]
+        more = _rest(cast("dict[str, Any]", call), FunctionCall) if isinstance(call, dict) else {}
+        if more:  # the struct refuses these
+            rest = {**rest, "functionCall": more}
+            given = msgspec.json.decode(text, type=dict[str, Raw])
+            text = msgspec.json.encode({name: raw for name, raw in given.items() if name not in more})
+        fields["function_call"], _ = _split({}, text, FunctionCall, "functionCall")
+    return FullPart(**fields, raw=value, rest=rest) if rest else Part(**fields)
 
 
 def _is_null(data: bytes) -> bool:
@@ -285,13 +296,15 @@ def _fields(struct: msgspec.Struct) -> dict[str, Any]:
     return {name: getattr(struct, name) for name in struct.__struct_fields__ if name != "deviations"}
 
 
-def _split(data: bytes, kind: type[T], what: str) -> tuple[T, dict[str, Any]]:
-    """The object in `data` as `kind`, and the fields that `kind` does not have."""
-    names = frozenset(field.encode_name for field in msgspec.structs.fields(cast("Any", kind)))
+def _split(value: Any, data: bytes, kind: type[T], what: str) -> tuple[T, dict[str, Any]]:
+    """`value`, which `data` spells, as `kind`, and the fields that `kind` does not have."""
     try:
-        fields = msgspec.json.decode(data, type=dict[str, Raw])
-        known = msgspec.json.encode({name: value for name, value in fields.items() if name in names})
-        struct = msgspec.json.decode(known, type=kind)
+        struct = _READERS[kind][0].decode(data)
     except msgspec.DecodeError as error:
         raise ProtocolError(f"{what} has the wrong shape: {error}") from None
-    return struct, {name: loads(bytes(value)) for name, value in fields.items() if name not in names}
+    return struct, _rest(value, kind)
+
+
+def _rest(value: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
+    names = _READERS[kind][1]
+    return {name: field for name, field in value.items() if name not in names}
