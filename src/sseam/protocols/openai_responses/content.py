@@ -190,10 +190,9 @@ def _open(state: State, event: _Text, types: tuple[str, ...]) -> tuple[State, in
 def _at(state: State, event: _Text) -> State:
     """The state in which the next delta that says the same of its place goes there too, if none waits before it."""
     own = state.wire
-    if own.record.held:
+    if own.record.held or not event.item_id:
         return state
-    kind = cast("type[Any]", type(event))
-    place = Place(kind, event.output_index, event.content_index, event.item_id)
+    place = Place(cast("type[Any]", type(event)), event.item_id, event.content_index)
     return fold.set_wire(state, Wire(own.next, place, own.record))
 
 

@@ -56,11 +56,7 @@ def reduce(state: State, event: wire.Event) -> Step:
     place = own.place
     if place.kind is type(event) and state.focus.delta is not None:
         delta: Any = event
-        if (
-            delta.output_index == place.output_index
-            and delta.content_index == place.content_index
-            and delta.item_id == place.item_id
-        ):
+        if delta.item_id == place.item_id and delta.content_index == place.content_index:
             following = own.next
             if following is None:
                 return append(state, delta.text)

@@ -52,15 +52,17 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
-    """What the last delta was and where it belongs: the next one that says the same goes there too."""
+    """What the last delta was and where it belongs: the next one that says the same goes there too.
+
+    `output_index` is not among it, since an id that is known says more.
+    """
 
     kind: type[Any] | None
-    output_index: int | None
-    content_index: int | None
     item_id: str | None
+    content_index: int | None
 
 
-NOWHERE = Place(None, None, None, None)
+NOWHERE = Place(None, None, None)
 
 
 class Record(msgspec.Struct, frozen=True):
