@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
+    from ._loop import RunReport
     from .message import Message
     from .sse import Frame
 
@@ -98,9 +99,11 @@ class SseamError(Exception):
         where: the place.
         hint: what to do about it, or "".
         partial: the message so far, text and whole calls only; None where no stream was read.
+        run: what an agent's run had done when it ended with this error; None outside of a run.
     """
 
     kind = "error"
+    run: RunReport | None = None
 
     def __init__(
         self, detail: str, *, where: Where | None = None, hint: str = "", partial: Message | None = None

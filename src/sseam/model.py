@@ -40,7 +40,8 @@ class ModelDone(_ModelEvent, frozen=True, gc=False, tag="done"):
 ModelEvent: TypeAlias = ModelText | ModelToolCall | ModelDone
 
 
-def _step(pending: release.Pending, event: Event) -> tuple[release.Pending, list[ModelEvent]]:
+def advance(pending: release.Pending, event: Event) -> tuple[release.Pending, list[ModelEvent]]:
+    """What waits next, and the atomic events that `event` makes. Raises the error of a `Failed`."""
     if isinstance(event, TextDelta):
         return pending, [ModelText(event.text)]
     if isinstance(event, Failed):
@@ -67,13 +68,13 @@ def model_events(stream: Iterable[Event] | AsyncIterable[Event]) -> Iterator[Mod
 def _sync(stream: Iterable[Event]) -> Iterator[ModelEvent]:
     pending = release.Pending()
     for event in stream:
-        pending, atomic = _step(pending, event)
+        pending, atomic = advance(pending, event)
         yield from atomic
 
 
 async def _async(stream: AsyncIterable[Event]) -> AsyncIterator[ModelEvent]:
     pending = release.Pending()
     async for event in stream:
-        pending, atomic = _step(pending, event)
+        pending, atomic = advance(pending, event)
         for one in atomic:
             yield one
