@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import threading
 import time
 import tracemalloc
@@ -11,10 +12,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import anyio
+import httpx
 import pytest
-import virtual
 
 import sseam
+import virtual
+from agents import ASKED, TOOLS, backends, begin, fail, kinds, look, read, require_sendable, results_of, write
 from sseam.agent import (
     AgentEvent,
     AgentResult,
@@ -30,9 +33,8 @@ from sseam.agent import (
     run_agent,
     run_agent_sync,
 )
-from sseam.approval import Allow, Approval
-from sseam.cancel import CancelToken
-from sseam.context import Context, HistoryMessage, NamedTool, Options, ToolResultMessage, UserMessage, assistant
+from sseam.client import AsyncClient, Client
+from sseam.context import Context, NamedTool, Options, UserMessage, assistant
 from sseam.errors import (
     ApiError,
     InvalidToolCall,
@@ -49,64 +51,6 @@ from sseam.message import Message, RefusalBlock, TextBlock, ThinkingBlock, ToolC
 from sseam.model import ModelDone, ModelEvent, ModelText, ModelToolCall
 from sseam.testing import Cut, FakeClient, Pause, Stop, tool_call
 from sseam.tools import Tool, ToolContext, tool
-
-backends = pytest.mark.parametrize("backend", virtual.BACKENDS)
-
-
-@tool(eager=True)
-async def look(seconds: float = 1) -> str:
-    """Looks at something, for so long."""
-    await anyio.sleep(seconds)
-    return "seen"
-
-
-@tool
-async def write(seconds: float = 0) -> str:
-    """Changes something."""
-    await anyio.sleep(seconds)
-    return "written"
-
-
-TOOLS = [look, write]
-ASKED = UserMessage("go")
-
-
-def begin(client: Any, **options: Any) -> AgentRun:
-    options.setdefault("tools", TOOLS)
-    return run_agent(client, "go", **options)
-
-
-async def fail(run: AgentRun, error: type[Exception] = SseamError) -> Any:
-    with pytest.raises(error) as caught:
-        await run
-    return caught.value
-
-
-def kinds(events: list[AgentEvent]) -> list[str]:
-    return [type(event).__name__ for event in events]
-
-
-def results_of(messages: tuple[HistoryMessage, ...]) -> list[tuple[str, str]]:
-    return [(r.call_id, r.text) for m in messages if isinstance(m, ToolResultMessage) for r in m.results]
-
-
-def require_sendable(context: Context) -> None:
-    """Every call has its one result right behind its message, in order, and no result is without a call."""
-    messages = context.messages
-    for number, message in enumerate(messages):
-        if isinstance(message, Message):
-            assert message.complete
-            calls = [call.id for call in message.tool_calls]
-            if calls:
-                results = messages[number + 1]
-                assert isinstance(results, ToolResultMessage)
-                assert [result.call_id for result in results.results] == calls
-        elif isinstance(message, ToolResultMessage):
-            before = messages[number - 1]
-            assert isinstance(before, Message)
-            assert before.tool_calls
-    assert Context.from_json(context.to_json()).messages == messages
-
 
 # ---- a run that goes well
 
@@ -181,279 +125,6 @@ def test_eager_tools_overlap_with_the_stream(backend: str, fine: bool) -> None:
     assert virtual.run(backend, main) == pytest.approx((10, 6))
 
 
-# ---- checkpoints
-
-
-class Abort:
-    """A way to give up a run, and what the run then ends with."""
-
-    def __init__(self, run: AgentRun, token: CancelToken) -> None:
-        self.run = run
-        self.token = token
-
-    def by_cancel(self) -> None:
-        self.run.cancel()
-
-    def by_token(self) -> None:
-        self.token.cancel()
-
-    def by_thread(self) -> None:
-        thread = threading.Thread(target=self.run.cancel)
-        thread.start()
-        thread.join()
-
-
-ABORTS = [Abort.by_cancel, Abort.by_token, Abort.by_thread]
-
-
-class Checkpoint:
-    """Where the abort comes, what the run says before it, and what it has committed then."""
-
-    def __init__(self, name: str, answered: list[str], *, turns: list[Any], **hooks: str) -> None:
-        self.name = name
-        self.answered = answered  # the statuses of the calls, [] where nothing was committed
-        self.turns = turns
-        self.hooks = hooks
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-NOT_RUN = "not run"
-CANCELLED = "cancelled while it ran"
-
-
-def step_abort() -> None:
-    """Stands in a script for the abort."""
-
-
-TWO = [tool_call("a", "work"), tool_call("b", "work")]
-
-CHECKPOINTS = [
-    Checkpoint("before the first turn", [], turns=[], at="start"),
-    Checkpoint("before the next turn", ["worked", "worked"], turns=[TWO], at="TurnCommitted"),
-    Checkpoint("at the first event", [], turns=[["Hm", step_abort, " so", *TWO]]),
-    Checkpoint("at a released call", [], turns=[["Hm", *TWO, step_abort]], at="ModelToolCall"),
-    Checkpoint("with the last event", [], turns=[["Hm", *TWO, step_abort]]),
-    Checkpoint("at the last event, by its reader", [], turns=[["Hm", *TWO]], at="ModelDone"),
-    Checkpoint("with the last event of an answer", [], turns=[["Hm", step_abort]]),
-    Checkpoint("in a blocked read", [], turns=[["Hm", Pause()]], at="blocked"),
-    Checkpoint("before a tool", [NOT_RUN, NOT_RUN], turns=[TWO], at="approve"),
-    Checkpoint("after an approval", ["worked", NOT_RUN], turns=[TWO], at="approve b"),
-    Checkpoint("after an execution", [CANCELLED, NOT_RUN], turns=[TWO], at="work a"),
-    Checkpoint("after the last execution", ["worked", CANCELLED], turns=[TWO], at="work b"),
-    Checkpoint("in a blocked tool", ["worked", CANCELLED], turns=[TWO], at="block b"),
-]
-
-
-@backends
-@pytest.mark.parametrize("abort", ABORTS)
-@pytest.mark.parametrize("cooperative", [True, False])
-@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
-def test_every_checkpoint_against_every_abort(
-    backend: str, checkpoint: Checkpoint, abort: Callable[[Abort], None], cooperative: bool
-) -> None:
-    """B190, B208: nothing that comes after the signal is handed out or stored, and the history can be sent."""
-    at = checkpoint.hooks.get("at", "")
-    token = CancelToken()
-    seen: list[AgentEvent] = []
-    aborted_at: list[int] = []
-    runs: list[AgentRun] = []
-
-    def give_up() -> None:
-        if not aborted_at:
-            aborted_at.append(len(seen))
-            abort(Abort(runs[0], token))
-
-    async def work(context: ToolContext) -> str:
-        if at == f"block {context.call_id}":
-            await anyio.sleep(100)
-        if at == f"work {context.call_id}":
-            give_up()
-        return "worked"
-
-    async def approve(call: ToolCall) -> Approval:
-        if at in ("approve", f"approve {call.id}"):
-            await anyio.sleep(0.5)  # the call before is done by then
-            give_up()
-        return Allow()
-
-    async def give_up_later() -> None:
-        await anyio.sleep(1)
-        give_up()
-
-    async def main() -> None:
-        turns = [[give_up if step is step_abort else step for step in turn] for turn in checkpoint.turns]
-        client = FakeClient(*turns, ["never"], cooperative=cooperative)
-        tools = [Tool.from_function(work, description="")]
-        run = begin(client, tools=tools, approve=approve, cancel=token, max_parallel=1)
-        runs.append(run)
-        if at == "start":
-            give_up()
-        start = anyio.current_time()
-        async with anyio.create_task_group() as tasks:
-            if at.startswith("block"):
-                tasks.start_soon(give_up_later)
-            with contextlib.AsyncExitStack() if False else contextlib.nullcontext():
-                async with run:
-                    with pytest.raises(RunCancelled) as caught:
-                        async for event in run:
-                            seen.append(event)
-                            if type(event).__name__ == at:
-                                give_up()
-                    assert anyio.current_time() - start <= 3, "what is blocked is interrupted"
-                    with pytest.raises(RunCancelled):
-                        await run.result()
-                    context = run.context
-            tasks.cancel_scope.cancel()
-        assert aborted_at == [len(seen)], "no event after the signal"
-        assert run.context == context, "what is committed then is final"
-        assert caught.value.run is not None
-        assert caught.value.run.context == context
-        require_sendable(context)
-        found = [text for _, text in results_of(context.messages)]
-        assert len(context.messages) == (3 if checkpoint.answered else 1)
-        assert len(found) == len(checkpoint.answered)
-        for text, expected in zip(found, checkpoint.answered, strict=True):
-            assert expected in text
-        assert client.open == 0 or not cooperative
-        if checkpoint.answered[-1:] == [CANCELLED]:
-            assert [e.status for e in caught.value.run.executions][-1] == "cancelled"
-
-    virtual.run(backend, main)
-
-
-@backends
-def test_left_by_its_reader(backend: str) -> None:
-    """B210: break, an exception and a cancellation all close the stream before control returns."""
-
-    async def leave_by_break(run: AgentRun) -> None:
-        async with run:
-            async for event in run:
-                if isinstance(event, ModelText):
-                    break
-
-    async def leave_by_error(run: AgentRun) -> None:
-        with pytest.raises(LookupError):
-            async with run:
-                async for event in run:
-                    if isinstance(event, ModelText):
-                        raise LookupError
-
-    async def leave_by_cancellation(run: AgentRun) -> None:
-        with anyio.move_on_after(1) as scope:
-            async with run:
-                await run.result()
-        assert scope.cancelled_caught
-
-    async def main() -> None:
-        for leave in (leave_by_break, leave_by_error, leave_by_cancellation):
-            client = FakeClient(["Hm", tool_call("a", "look", seconds=100), "x", Pause()])
-            run = begin(client)
-            start = anyio.current_time()
-            await leave(run)
-            assert anyio.current_time() - start <= 1
-            assert client.open == 0
-            assert run.context.messages == (ASKED,)
-            assert [execution.status for execution in run.executions] == ["cancelled"]
-            with pytest.raises(RunCancelled):
-                await run.result()
-
-    virtual.run(backend, main)
-
-
-@backends
-def test_iterated_cancelled_and_left_in_different_tasks(backend: str) -> None:
-    """B212, B214: no scope is held open; the task that reads gets a typed error when another one cancels."""
-    ends: list[str] = []
-
-    async def read(run: AgentRun) -> None:
-        try:
-            async for _ in run:
-                pass
-        except RunCancelled as error:
-            ends.append(str(error))
-
-    async def main() -> None:
-        run = begin(FakeClient(["Hm", Pause()]))
-        for step in (run.__aenter__, run.__anext__):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(step)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(read, run)
-            await anyio.sleep(1)
-            run.cancel()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(run.aclose)
-        assert ends == ["the run was cancelled"]
-
-    async def through_a_generator() -> None:
-        async def handler() -> AsyncIterator[AgentEvent]:
-            async with begin(FakeClient(["Hm", Pause()])) as run:
-                async for event in run:
-                    yield event
-
-        stream = handler()
-        for _ in range(2):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(stream.__anext__)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(stream.aclose)
-
-    virtual.run(backend, main)
-    virtual.run(backend, through_a_generator)
-
-
-@backends
-def test_a_reader_that_absorbs_its_cancellation(backend: str) -> None:
-    """B216: the caller's cancel is not lost when code inside the run catches it."""
-
-    async def main() -> None:
-        async def absorb() -> str:
-            with contextlib.suppress(anyio.get_cancelled_exc_class()):
-                await anyio.sleep(100)
-            return "absorbed"
-
-        client = FakeClient([tool_call("a", "absorb")], ["never"])
-        start = anyio.current_time()
-        with anyio.move_on_after(1) as scope:
-            async with begin(client, tools=[Tool.from_function(absorb, description="")]) as run:
-                with contextlib.suppress(anyio.get_cancelled_exc_class()):
-                    await run.result()
-                await run.result()
-        assert anyio.current_time() - start <= 1
-        assert scope.cancelled_caught or backend == "asyncio"
-        assert len(client.requests) == 1
-        assert [status for _, status in results_of(run.context.messages)][0].startswith("This call was cancelled")
-
-    virtual.run(backend, main)
-
-
-@backends
-def test_three_ways_to_end_early(backend: str) -> None:
-    """B218: cancelled by the caller, timed out (and by which timer), failed."""
-
-    async def main() -> None:
-        slow = [tool_call("a", "write", seconds=100)]
-        timed_out = await fail(begin(FakeClient(slow), timeout=3), RunTimeout)
-        assert (timed_out.seconds, str(timed_out)) == (3, "the run took longer than 3 s")
-        assert [execution.status for execution in timed_out.run.executions] == ["cancelled"]
-        require_sendable(timed_out.run.context)
-
-        token = CancelToken()
-        token.cancel()
-        assert isinstance(await fail(begin(FakeClient(slow), cancel=token)), RunCancelled)
-
-        idle = TransportError("nothing came for 30 s", timeout="idle")
-        assert await fail(begin(FakeClient(["Hm", idle]))) is idle
-
-        short = Tool.from_function(write.run or print, name="write", timeout=1)
-        result = await begin(FakeClient(slow, ["so"]), tools=[short])
-        assert "did not finish within 1 s" in results_of(result.context.messages)[0][1]
-
-    virtual.run(backend, main)
-
-
 # ---- faults of the stream
 
 
@@ -475,9 +146,8 @@ def test_a_stream_that_fails_after_eager_calls_started(backend: str, fault: Any)
     async def main() -> None:
         events: list[AgentEvent] = []
         async with begin(FakeClient([*calls, "so", Pause(2), fault])) as run:
-            with pytest.raises(Exception) as caught:  # noqa: PT011, B017
-                async for event in run:
-                    events.append(event)
+            with pytest.raises((SseamError, KeyError)) as caught:
+                await read(run, events)
             error = caught.value
             assert error is fault or isinstance(error, TruncatedStream)
             assert ModelText("so") in events, "what came before was delivered"
@@ -669,24 +339,14 @@ def test_invalid_calls_that_nothing_can_answer(backend: str, fields: dict[str, s
 
 
 @backends
-@pytest.mark.parametrize("by_check", [False, True])
-def test_a_call_written_as_text_is_asked_for_again(backend: str, by_check: bool) -> None:
-    forged = "<tool_call>write</tool_call>"
-
-    def check(message: Message, context: Context) -> SseamError | None:
-        assert context.tools
-        return OutputProtocolViolation("a call as text") if forged in message.text else None
-
+def test_a_call_written_as_text_is_asked_for_again(backend: str) -> None:
     async def main() -> None:
         violation = OutputProtocolViolation("a call as text", partial=Message(usage=Usage(output_tokens=3)))
-        bad = [tool_call("a", "look", seconds=9), forged, Pause(1), *([] if by_check else [violation])]
-        if by_check:
-            bad = [forged, Stop("end_turn", Usage(output_tokens=3))]
+        bad = [tool_call("a", "look", seconds=9), "<tool_call>write", Pause(1), violation]
         client = FakeClient(bad, bad, ["fine"])
         events: list[AgentEvent] = []
-        async with begin(client, check=check if by_check else None, max_turns=1) as run:
-            async for event in run:
-                events.append(event)
+        async with begin(client, max_turns=1) as run:
+            await read(run, events)
             result = await run.result()
         assert result.context.messages == (ASKED, result.message)
         assert (result.turns, result.requests, result.usage) == (1, 3, Usage(output_tokens=6))
@@ -694,7 +354,7 @@ def test_a_call_written_as_text_is_asked_for_again(backend: str, by_check: bool)
         assert [event.turn for event in events if isinstance(event, TurnStarted)] == [1, 1, 1]
 
         client = FakeClient(*[bad] * 9)
-        error = await fail(begin(client, check=check if by_check else None), OutputProtocolViolation)
+        error = await fail(begin(client), OutputProtocolViolation)
         assert len(client.requests) == 4
         assert error.run.context.messages == (ASKED,)
 
@@ -821,10 +481,10 @@ def test_the_run_keeps_the_pace_of_its_reader(backend: str) -> None:
         # And one that is asked for its result alone lets others run, so that it can be cancelled.
         await fail(begin(Client(), timeout=0.0001), RunTimeout)
 
-    anyio.run(main, backend=backend) if backend == "none" else virtual_or_real(backend, main)
+    with_short_waits(backend, main)
 
 
-def virtual_or_real(backend: str, main: Callable[[], Awaitable[None]]) -> None:
+def with_short_waits(backend: str, main: Callable[[], Awaitable[None]]) -> None:
     """Virtual time stands still while something is always ready, so real time it is, with its waits taken out."""
     sleep = anyio.sleep
     with pytest.MonkeyPatch.context() as patch:
@@ -852,8 +512,7 @@ def test_every_waiter_gets_the_failure(backend: str) -> None:
             tasks.start_soon(wait, run)
             await anyio.sleep(2)
             with pytest.raises(ApiError) as caught:
-                async for event in run:
-                    seen.append(event)
+                await read(run, seen)
         assert got == [fault, fault]
         assert caught.value is fault
         assert kinds(seen) == ["TurnStarted", "ModelText", "ModelText"]
@@ -912,21 +571,6 @@ def test_misuse(backend: str) -> None:
 
 
 @backends
-def test_nothing_stays_on_a_token(backend: str) -> None:
-    """B220: a thousand runs leave a constant number of callbacks, none, on a signal that outlives them."""
-    token = CancelToken()
-
-    async def main() -> None:
-        for number in range(1000):
-            turn = ["yes"] if number % 2 else [ApiError("no")]
-            with contextlib.suppress(ApiError):
-                await run_agent(FakeClient(turn), "go", cancel=token)
-            assert not token._callbacks
-
-    virtual.run(backend, main)
-
-
-@backends
 def test_progress_of_a_tool(backend: str) -> None:
     @tool
     async def count(context: ToolContext) -> str:
@@ -940,7 +584,9 @@ def test_progress_of_a_tool(backend: str) -> None:
         async with begin(FakeClient([tool_call("a", "count")], ["done"]), tools=[count]) as run:
             return [event async for event in run]
 
-    events = [event for event in virtual.run(backend, main) if isinstance(event, ToolStarted | ToolProgress | ToolFinished)]
+    events = [
+        event for event in virtual.run(backend, main) if isinstance(event, ToolStarted | ToolProgress | ToolFinished)
+    ]
     assert kinds(events) == ["ToolStarted", *["ToolProgress"] * 3, "ToolFinished"]
     assert [event.value for event in events if isinstance(event, ToolProgress)] == [0, 1, 2]
 
@@ -978,18 +624,64 @@ def test_tools_that_are_only_sent(backend: str) -> None:
     virtual.run(backend, main)
 
 
-def test_a_bound_model_asks_through_a_client() -> None:
-    asked: list[Any] = []
+def sse(*events: dict[str, Any]) -> bytes:
+    return b"".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n".encode() for e in events)
 
-    class Client:
-        def stream(self, *args: Any, **options: Any) -> str:
-            asked.append((args, options))
-            return "stream"
 
+def anthropic(stop_reason: str, block: dict[str, Any], delta: dict[str, Any]) -> bytes:
+    usage = {"input_tokens": 3, "output_tokens": 1}
+    head = {"id": "m", "type": "message", "role": "assistant", "model": "claude-x", "content": [], "usage": usage}
+    return sse(
+        {"type": "message_start", "message": {**head, "stop_reason": None, "stop_sequence": None}},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": stop_reason, "stop_sequence": None}, "usage": usage},
+        {"type": "message_stop"},
+    )
+
+
+ANSWERS = [
+    anthropic(
+        "tool_use",
+        {"type": "tool_use", "id": "toolu_1", "name": "write", "input": {}},
+        {"type": "input_json_delta", "partial_json": '{"seconds": 0}'},
+    ),
+    anthropic("pause_turn", {"type": "text", "text": ""}, {"type": "text_delta", "text": "It is "}),
+    anthropic("end_turn", {"type": "text", "text": ""}, {"type": "text_delta", "text": "done."}),
+]
+
+
+def answering(bodies: list[dict[str, Any]]) -> httpx.MockTransport:
+    def answer(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.content))
+        return httpx.Response(
+            200, headers={"content-type": "text/event-stream"}, stream=httpx.ByteStream(ANSWERS[len(bodies) - 1])
+        )
+
+    return httpx.MockTransport(answer)
+
+
+@pytest.mark.parametrize("way", ["asyncio", "trio", "sync"])
+def test_a_bound_model_over_http(way: str) -> None:
+    bodies: list[dict[str, Any]] = []
     model = sseam.models.anthropic("claude-x")
-    request = ModelRequest(context=Context(messages=(assistant("x"),)), accept=("pause_turn",))
-    assert BoundModel(Client(), model).stream(request) == "stream"  # type: ignore[comparison-overlap]
-    assert asked == [((model, request.context, request.options), {"accept": ("pause_turn",)})]
+
+    async def main() -> AgentResult:
+        async with httpx.AsyncClient(transport=answering(bodies)) as http:
+            return await begin(BoundModel(AsyncClient(http), model, key="secret"))
+
+    if way == "sync":
+        with httpx.Client(transport=answering(bodies)) as http:
+            result = run_agent_sync(BoundModel(Client(http), model, key="secret"), "go", tools=TOOLS)
+    else:
+        result = anyio.run(main, backend=way)
+    assert result.text == "It is done."
+    require_sendable(result.context)
+    assert result.usage.output_tokens == 3
+    assert [tool["name"] for tool in bodies[0]["tools"]] == ["look", "write"]
+    assert bodies[1]["messages"][-1]["content"][0]["type"] == "tool_result"
+    assert bodies[2]["messages"][-1] == {"role": "assistant", "content": [{"type": "text", "text": "It is "}]}
 
 
 # ---- code that is not async

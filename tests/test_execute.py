@@ -1,4 +1,4 @@
-"""`ToolExecutor`: each call once, each with one result, in the order of the calls. In virtual time, under asyncio and trio."""
+"""`ToolExecutor`: each call once, each with one result, in their order. In virtual time, under asyncio and trio."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import anyio
 import msgspec
 import pytest
-import virtual
 
+import virtual
 from sseam.approval import Allow, Approval, Deny, Edit
 from sseam.cancel import CancelToken
 from sseam.context import ToolResultMessage

@@ -1,4 +1,4 @@
-"""Runs a coroutine function in virtual time: waiting takes none, and the order of what is ready is shuffled by a seed."""
+"""Runs a coroutine function in virtual time: waiting takes none, and a seed shuffles the order of what is ready."""
 
 from __future__ import annotations
 
