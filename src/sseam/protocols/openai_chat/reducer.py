@@ -16,7 +16,7 @@ from msgspec import UNSET
 from ... import fold
 from ...dialect import Dialect
 from ...errors import SseamError, TruncatedStream
-from ...events import TextDelta, ThinkingDelta, ToolCallDelta
+from ...events import TextDelta, ThinkingDelta
 from ...fold import append
 from .._openai_errors import api_error
 from . import wire
@@ -25,7 +25,7 @@ from .content import add_delta
 from .dialects import DEVIATIONS, DIALECTS
 from .finish import STOP_REASONS, judge, record
 from .scanner import scan as scan_text
-from .state import Call, State, Step, Stream, Wire, set_own
+from .state import State, Step, Stream, Wire, set_own
 from .usage import has_text_numbers, read_usage, usage_of
 from .wire import PlainChunk
 
@@ -66,7 +66,7 @@ def reduce(state: State, event: wire.Event) -> Step:
             ):
                 return append(state, text)
         elif delta.role is None or state.wire.roles > 1:
-            step = _grow(state, delta)
+            step = _add_reasoning(state, delta) if delta.tool_calls is None else _add_arguments(state, delta)
             if step is not None:
                 return step
     if state.head.result is not None:
@@ -77,33 +77,41 @@ def reduce(state: State, event: wire.Event) -> Step:
         return _fail(state, error)
 
 
-def _grow(state: State, delta: wire.PlainDelta) -> Step | None:
-    """The step for reasoning or arguments that go on with the block in focus; None where it may be more."""
-    kind = state.focus.delta
-    if delta.tool_calls is None:
-        text = delta.reasoning_content or delta.reasoning
-        if kind is ThinkingDelta and text and (delta.reasoning is None or delta.reasoning_content is None):
-            return append(state, text)
-    elif kind is ToolCallDelta and len(delta.tool_calls) == 1 and delta.reasoning_content is delta.reasoning is None:
-        return _add_arguments(state, delta.tool_calls[0])
-    return None
+def _add_reasoning(state: State, delta: wire.PlainDelta) -> Step | None:
+    """The step for reasoning that goes on with the block in focus; None where it may be more."""
+    text = delta.reasoning_content
+    if text is None:
+        text = delta.reasoning
+    elif delta.reasoning is not None:
+        return None
+    return append(state, text) if text and state.focus.delta is ThinkingDelta else None
 
 
-def _add_arguments(state: State, entry: wire.ToolCall) -> Step | None:
-    """The same for a fragment with nothing but an index, of a call that stays open."""
+def _add_arguments(state: State, delta: wire.PlainDelta) -> Step | None:
+    """The same for one fragment with nothing but an index, of a call that stays open."""
     own = state.wire
-    calls = own.calls
+    calls, entries = own.calls, delta.tool_calls
+    call = calls.focus
+    if (
+        call is None
+        or calls.direct is None
+        or entries is None
+        or len(entries) != 1
+        or not (delta.reasoning_content is delta.reasoning is None)
+        or call.block != state.focus.index
+    ):
+        return None
+    entry = entries[0]
     function = entry.function
     if (
-        calls.direct is None
-        or entry.index != calls.direct
+        entry.index != calls.direct
         or function is None
         or not (entry.id is entry.type is function.name is UNSET)
         or entry.extra_content is not None
     ):
         return None
-    text, call = function.arguments, cast("Call", calls.focus)
-    if type(text) is not str or not text or call.block != state.focus.index:
+    text = function.arguments
+    if type(text) is not str or not text:
         return None
     scan = call.scan
     if not scan.in_string or scan.escaped or '"' in text or "\\" in text:
