@@ -65,6 +65,18 @@ def outcome(result: Result) -> tuple[Any, ...]:
     return (result.events, result.message, str(result.error), type(result.error))
 
 
+def ended_without_marker(cut: sseam.Message, whole: sseam.Message) -> bool:
+    """Whether a cut stream is a message by right: Chat Completions may lack its [DONE], and says so.
+
+    The choice ends with its finish_reason; servers that send no marker are many. What the model said is all there,
+    unless the server sends more behind the reason, which is a deviation of its own.
+    """
+    codes = {deviation.code for deviation in cut.deviations}
+    late = {deviation.code for deviation in whole.deviations} & {"delta_after_finish", "finish_conflict"}
+    said = [(message.text, message.thinking, message.tool_calls) for message in (cut, whole)]
+    return "done_missing" in codes and (said[0] == said[1] or bool(late))
+
+
 def chunkings(data: bytes, seed: int = 0) -> Iterator[tuple[str, list[bytes]]]:
     """The ways in which a stream is cut: whole, in 7-byte pieces, at random, byte by byte."""
     yield "whole", [data]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import sseam
-from harness import ALL_REASONS, calls, chunkings, load, outcome, run
+from harness import ALL_REASONS, calls, chunkings, ended_without_marker, load, outcome, run
 
 ROOT = Path(os.environ["SSEAM_CORPUS"]) / "corpus" if "SSEAM_CORPUS" in os.environ else None
 NEEDS_CORPUS = pytest.mark.skipif(ROOT is None, reason="SSEAM_CORPUS is not set: no recorded streams at hand")
@@ -20,6 +20,7 @@ NEEDS_CORPUS = pytest.mark.skipif(ROOT is None, reason="SSEAM_CORPUS is not set:
 # Where a rule of the protocol's reference says otherwise than a plain fold: the error, and why.
 RULE_WINS: dict[str, tuple[type[sseam.SseamError], str]] = {
     "anthropic__ai__spliced-message-start": (sseam.ProtocolError, "a second message spliced into the first"),
+    "openrouter__llm__test_tools_streaming_variant_a-1": (sseam.TruncatedStream, "calls without a finish_reason"),
 }
 
 # Calls of the provider's own tools that the client runs; the plain fold counts them with what the provider ran.
@@ -53,15 +54,22 @@ def test_recording_gives_its_expected_result(row: dict[str, Any]) -> None:
     last = whole.last
     assert last.text == expected.get("text_from_items", expected["text"])
     assert last.thinking == (expected["thinking"] or "")
-    _compare_calls(row, expected, last)
+    _compare_calls(expected, last)
     assert [call.name for call in last.withheld] == [call["name"] for call in expected["incomplete_tool_calls"]]
-    assert last.raw_stop_reason == (expected.get("stop_detail") or expected["stop_reason"])
+    if whole.message is not None or not expected["error"]:  # after an error no reason is waited for
+        assert last.raw_stop_reason == _stop_reason(row, expected)
     assert last.usage.raw == (expected["usage"] or {})
     assert isinstance(whole.error, sseam.ApiError) == bool(expected["error"])
     assert (whole.message is not None) == expected["complete"]
 
 
-def _compare_calls(row: dict[str, Any], expected: dict[str, Any], message: sseam.Message) -> None:
+def _stop_reason(row: dict[str, Any], expected: dict[str, Any]) -> str | None:
+    """The provider's word; for Responses the incomplete reason where there is one."""
+    detail = expected.get("stop_detail") if row["protocol"] == "openai-responses" else None
+    return detail or expected["stop_reason"]
+
+
+def _compare_calls(expected: dict[str, Any], message: sseam.Message) -> None:
     found = calls(call for call in message.tool_calls if call.name not in CLIENT_BUILT_INS)
     assert len(found) == len(expected["tool_calls"]), found
     for call, wanted in zip(found, expected["tool_calls"], strict=True):
@@ -86,7 +94,7 @@ def test_a_cut_recording_is_never_a_message(row: dict[str, Any]) -> None:
     released = calls(parser.result().tool_calls) if parser.partial.complete else []
     for cut in _cuts(data, _terminal(data, row["protocol"], options)):
         result = run([data[:cut]], row["protocol"], recording=False, **options)
-        assert result.message is None, cut
+        assert result.message is None or ended_without_marker(result.message, parser.partial), cut
         assert all(call in released for call in calls(result.last.tool_calls)), cut
 
 

@@ -28,6 +28,7 @@ def test_a_vector_behaves_as_a_list_and_keeps_its_past(steps: list[tuple[bool, i
     for item in model:
         again = again.append(item)
     assert again == vector
+    assert not again != vector  # noqa: SIM202
     assert hash(again) == hash(vector)
     assert vector != model
 

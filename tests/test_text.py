@@ -41,6 +41,7 @@ def test_an_empty_fragment_arrived() -> None:
 def test_equality_is_by_value() -> None:
     first, second = Text.empty().add("a").add("b"), Text.empty().add("ab")
     assert first == second
+    assert not first != second  # noqa: SIM202
     assert hash(first) == hash(second)
     assert first != "ab"
     lots = [Text.empty(), Text.empty()]

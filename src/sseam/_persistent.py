@@ -38,6 +38,9 @@ class Vector(msgspec.Struct, Generic[T], frozen=True, gc=False, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Vector) and self._pages == cast("Vector[T]", other)._pages
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self._pages)
 
@@ -72,6 +75,9 @@ class Index(msgspec.Struct, Generic[K], frozen=True, gc=False, eq=False):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Index) and self._own() == cast("Index[K]", other)._own()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __hash__(self) -> int:
         return hash(frozenset(self._own()))

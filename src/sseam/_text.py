@@ -84,6 +84,9 @@ class Text(msgspec.Struct, frozen=True, gc=False, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Text) and self.arrived == other.arrived and self.value() == other.value()
 
+    def __ne__(self, other: object) -> bool:  # a struct has one of its own, by identity
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self.value())
 

@@ -171,6 +171,9 @@ class Part(msgspec.Struct, frozen=True, gc=False, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Part) and self._value() == other._value()
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __hash__(self) -> int:
         return hash((self.index, self.used))
 
@@ -242,6 +245,9 @@ class State(msgspec.Struct, Generic[W], frozen=True, eq=False):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, State) and self._value() == cast("State[Any]", other)._value()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __hash__(self) -> int:
         return hash((self.focus.index, self.used))
