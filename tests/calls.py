@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterable
 from typing import Any
 
 from sseam.context import Context, Model, UserMessage
@@ -56,7 +57,9 @@ LAST = frame("message_stop")
 def call(index: int, id: str = "toolu_1", name: str = "get_weather", arguments: str = "{}") -> list[bytes]:
     """The frames of a tool call."""
     return [
-        frame("content_block_start", index=index, content_block={"type": "tool_use", "id": id, "name": name, "input": {}}),
+        frame(
+            "content_block_start", index=index, content_block={"type": "tool_use", "id": id, "name": name, "input": {}}
+        ),
         frame("content_block_delta", index=index, delta={"type": "input_json_delta", "partial_json": arguments}),
         block_stop(index),
     ]
@@ -70,6 +73,12 @@ def text(*pieces: str, id: str = "msg_1") -> list[bytes]:
 def api_error(kind: str, message: str = "no", **more: Any) -> bytes:
     """An error's body."""
     return json.dumps({"type": "error", "error": {"type": kind, "message": message}, **more}).encode()
+
+
+async def collect(stream: AsyncIterable[Any], into: list[Any]) -> None:
+    """Put all events into a list, which holds those before a fault too."""
+    async for event in stream:
+        into.append(event)  # noqa: PERF401
 
 
 def error_frame(kind: str, message: str = "no") -> bytes:

@@ -49,7 +49,7 @@ class Interrupt:
         self._waiting = False
         self._requested = False
         self._cancelling = 0  # how often somebody else had cancelled the task before the read
-        self._late = False  # the deadline passed, while a read waited or while none did
+        self._late = False  # the deadline passed
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = math.inf
 
@@ -99,7 +99,8 @@ class Interrupt:
 
     async def _guard_trio(self, awaitable: Callable[[], Awaitable[T]]) -> T:
         now = time.monotonic()
-        self._deadlines.resume(now)
+        if self._deadlines.paused:
+            self._deadlines.wait(now)
         left = self._deadlines.due - now
         if left <= 0:
             raise Interrupted(late=True)
@@ -120,7 +121,10 @@ class Interrupt:
         if task is not self._task:
             self._task = task
             self._attach(self._request_from_anywhere)
-        if self._fired or self._late or self._deadlines.due < self._timer_due:
+        deadlines = self._deadlines
+        if deadlines.paused:
+            deadlines.wait(time.monotonic())
+        if self._fired or deadlines.due < self._timer_due:
             self._prepare()
         self._cancelling = task.cancelling()
         self._waiting = True
@@ -134,12 +138,12 @@ class Interrupt:
             others = self._take_back()
             if others or not isinstance(error, Exception | self._cancelled_error):
                 raise
-            raise Interrupted(late=not self._fired) from None
+            raise Interrupted(late=self._late and not self._fired) from None
         self._waiting = False
         if self._requested or self._fired:
             if self._requested:
                 self._take_back()
-            raise Interrupted(late=not self._fired)
+            raise Interrupted(late=self._late and not self._fired)
         return result
 
     def _prepare(self) -> None:
@@ -147,9 +151,6 @@ class Interrupt:
         if self._fired:
             raise Interrupted(late=False)
         now = time.monotonic()
-        if self._late:
-            self._late = False
-            self._deadlines.resume(now)
         if self._deadlines.due <= now:
             raise Interrupted(late=True)
         self._set_timer(now)
@@ -163,12 +164,17 @@ class Interrupt:
 
     def _look(self) -> None:
         """The timer went off: the deadline has moved since, or it has passed."""
-        now = time.monotonic()
         self._timer = None
         self._timer_due = math.inf
+        now = time.monotonic()
         if self._deadlines.due > now:
             self._set_timer(now)
-        else:
+        elif self._waiting:
+            # In a loop that was held up the bytes may be there, and their reader is to wake in the next turn.
+            self._loop.call_soon(self._loop.call_soon, self._pass)
+
+    def _pass(self) -> None:
+        if self._deadlines.due <= time.monotonic() and self._waiting:
             self._late = True
             self._request()
 
@@ -176,10 +182,12 @@ class Interrupt:
         self._loop.call_soon_threadsafe(self._request)
 
     def _request(self) -> None:
-        # Runs in the loop. The await may have ended since: then nothing is to be cancelled.
-        if self._waiting and not self._requested and self._task is not None:
+        # Runs in the loop. The await may have ended since: then nothing is to be cancelled. Nor if somebody
+        # else has done it: a second one would hit the clean-up.
+        task = self._task
+        if self._waiting and not self._requested and task is not None and task.cancelling() == self._cancelling:
             self._requested = True
-            self._task.cancel()
+            task.cancel()
 
     def _take_back(self) -> bool:
         """Take the cancellation back. Whether there is another one."""
@@ -198,14 +206,12 @@ class Watchdog:
         self._deadlines = deadlines
         # What is watched may be dropped without a word: the thread must not be what keeps it.
         self._interrupt = weakref.WeakMethod(interrupt)  # pyright: ignore[reportArgumentType]
-        self._lock = threading.Lock()
         self._moved = threading.Event()
         self._fired = threading.Event()
         self._thread: threading.Thread | None = None
         self._stopped = False
         self._waiting = False
         self._watched = math.inf  # the deadline that the thread knows of
-        self._lapsed = False  # it passed while nobody read
         self.late = False
         """The read was ended because the deadline passed."""
 
@@ -219,7 +225,10 @@ class Watchdog:
         self._waiting = True
         if self._fired.is_set():
             raise Interrupted(late=False)
-        if self._lapsed or self._deadlines.due < self._watched:
+        deadlines = self._deadlines
+        if deadlines.paused:
+            deadlines.wait(time.monotonic())
+        if deadlines.due < self._watched:
             self._prepare()
 
     def leave(self) -> None:
@@ -237,13 +246,8 @@ class Watchdog:
         self._moved.set()
 
     def _prepare(self) -> None:
-        now = time.monotonic()
-        with self._lock:
-            if self._lapsed:
-                self._lapsed = False
-                self._deadlines.resume(now)
-            self._watched = self._deadlines.due
-        if self._watched <= now:
+        self._watched = self._deadlines.due
+        if self._watched <= time.monotonic():
             raise Interrupted(late=True)
         self._moved.set()
         if self._thread is None:
@@ -253,7 +257,10 @@ class Watchdog:
     def _run(self) -> None:
         while not self._stopped:
             self._moved.clear()
-            left = self._deadlines.due - time.monotonic()
+            # In this order: a deadline that moves meanwhile is either seen here, or `enter` tells.
+            self._watched = math.inf
+            self._watched = due = self._deadlines.due
+            left = due - time.monotonic()
             if left > 0:
                 self._moved.wait(min(left, threading.TIMEOUT_MAX))
             elif not self._stopped:
@@ -262,11 +269,9 @@ class Watchdog:
 
     def _pass(self) -> None:
         """The deadline has passed."""
-        with self._lock:
-            self._watched = math.inf
-            self.late = self._waiting
-            self._lapsed = not self._waiting
-        if self.late:
+        self._watched = math.inf
+        if self._waiting:
+            self.late = True
             self._end()
 
     def _end(self) -> None:

@@ -232,8 +232,10 @@ class Reading:
     def break_off(self, cause: BaseException) -> None:
         """The source raised. What is no fault of the connection passes through."""
         if self.over:
-            return
-        if isinstance(cause, SseamError):
+            # What a source raises that was given up does not matter; a cancellation is somebody else's.
+            if not isinstance(cause, Exception):
+                raise cause
+        elif isinstance(cause, SseamError):
             self._fail(cause)
         elif not is_broken_connection(cause):
             self._fail(StreamAborted(f"the source of the bytes raised {type(cause).__name__}"))
@@ -368,7 +370,7 @@ class Reading:
             seconds = wait(self._retry, attempt.number, error, self._received)
             if seconds is not None and self.deadlines.fits(seconds, now):
                 self.pause = seconds
-                self.deadlines.pause()
+                self.deadlines.stop()
                 return
         partial = error.partial or self.parser.partial
         if self._began is not None:

@@ -31,7 +31,7 @@ from ._call import CallOptions, Request, Settings, prepare, reading_of
 from ._httpx import installed
 from ._interrupt import Interrupt
 from ._reading import Reading
-from ._wait import later
+from ._wait import later, shielded
 from .context import Context, Model, Options
 from .deadlines import NO_LIMITS, Deadlines, TimeLimits
 from .message import Message
@@ -193,11 +193,21 @@ class _AsyncConnection:
         return self._open() if self._chunks is None else self._chunks.__anext__()
 
     async def _open(self) -> bytes:
-        http, request = self._get_http(), self._request
-        built = http.build_request(
-            request.method, request.url, headers=request.headers, content=request.content, timeout=self._timeout
-        )
-        response = await http.send(built, stream=True, follow_redirects=False)
+        http = self._get_http()
+        connecting: list[Any] = []
+
+        async def trace(event: str, info: dict[str, Any]) -> None:
+            _note(event, info, connecting)
+
+        try:
+            response = await http.send(
+                _build(http, self._request, self._timeout, trace), stream=True, follow_redirects=False
+            )
+        except BaseException:
+            # httpcore does not close a connection whose TLS handshake is cancelled.
+            for connection in connecting:
+                await shielded(connection.aclose)
+            raise
         self._response = response
         self._later = later()
         self._reading.answered(Response.of(response.status_code, response.headers.multi_items()))
@@ -243,6 +253,24 @@ async def _read_out(chunks: AsyncIterator[bytes]) -> None:
     interrupt.stop()
 
 
+def _build(http: Any, request: Request, timeout: object, trace: Callable[[str, dict[str, Any]], object]) -> Any:
+    """The library's own request. `trace` is told of the connection's steps."""
+    return http.build_request(
+        request.method,
+        request.url,
+        headers=request.headers,
+        content=request.content,
+        timeout=timeout,
+        extensions={"trace": trace},
+    )
+
+
+def _note(event: str, info: dict[str, Any], connecting: list[Any]) -> None:
+    """Keep a connection that is being made: what httpcore's `trace` tells of."""
+    if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+        connecting.append(info["return_value"])
+
+
 def _is_reusable(response: Any) -> bool:
     """Whether the connection can serve another request once the body was read to its end."""
     kept = response.headers.get("connection", "").lower() != "close"
@@ -256,10 +284,11 @@ class _Connection:
         self._get_http = get_http
         self._request = request
         self._reading = reading
-        # Until the response's headers are there its socket is not known, and nothing else can end the wait.
+        # Before the headers only the socket of a new connection is known: for others nothing else ends the wait.
         first = min(_or_never(limits.first_event), _or_never(limits.total))
         self._timeout = (limits.connect, *[None if first == math.inf else first] * 2, None)
         self._idle = limits.idle
+        self._connecting: list[Any] = []  # the connection of a response that has not come yet
         self._response: Any = None
         self._chunks: Iterator[bytes] | None = None
 
@@ -267,12 +296,16 @@ class _Connection:
         return self._open() if self._chunks is None else next(self._chunks)
 
     def _open(self) -> bytes:
-        http, request = self._get_http(), self._request
-        built = http.build_request(
-            request.method, request.url, headers=request.headers, content=request.content, timeout=self._timeout
-        )
-        response = http.send(built, stream=True, follow_redirects=False)
+        http = self._get_http()
+        connecting = self._connecting = []
+
+        # The pool keeps what it is given here: it must not be this object, which may be let go of.
+        def trace(event: str, info: dict[str, Any]) -> None:
+            _note(event, info, connecting)
+
+        response = http.send(_build(http, self._request, self._timeout, trace), stream=True, follow_redirects=False)
         self._response = response
+        connecting.clear()
         # For the body the watchdog sees to the limits, and this to a connection that it cannot end.
         response.request.extensions["timeout"]["read"] = self._idle
         self._reading.answered(Response.of(response.status_code, response.headers.multi_items()))
@@ -282,6 +315,9 @@ class _Connection:
     def interrupt(self) -> None:
         if self._response is not None:
             _shut_down(self._response)
+        else:
+            for connection in self._connecting[-1:]:
+                _shut_down_stream(connection)
 
     def close(self, *, ended: bool) -> None:
         response, self._response = self._response, None
@@ -300,9 +336,14 @@ class _Connection:
 def _shut_down(response: Any) -> None:
     """Let a thread that is blocked on the response's connection go on, to find it closed."""
     stream = response.extensions.get("network_stream")
-    connection = stream.get_extra_info("socket") if stream is not None else None
     # A connection of HTTP/2 carries the streams of others too.
-    if isinstance(connection, socket.socket) and response.http_version != "HTTP/2":
+    if stream is not None and response.http_version != "HTTP/2":
+        _shut_down_stream(stream)
+
+
+def _shut_down_stream(stream: Any) -> None:
+    connection = stream.get_extra_info("socket")
+    if isinstance(connection, socket.socket):
         with contextlib.suppress(OSError):
             # Not the method of a TLS socket, which would take its state from under the reader.
             socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -1,7 +1,7 @@
 """Time limits of a call, apart from each other: connect, first event, idle, total.
 
 Bytes alone are no progress: a server that only sends pings or comments is as idle as a silent one.
-What is measured is the time that the reader waits; a reader who is busy elsewhere is not timed.
+Idle is who is waited for: while the reader is busy with an event, its clock stands still.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ class Deadlines:
 
     Attributes:
         due: when reading must have brought something; `math.inf` for never.
+        paused: an event came and nobody has waited for the next one yet.
         seen: when the last bytes came, None before the first.
         progressed: when the last event that says something came, None before the first.
     """
 
-    __slots__ = ("_begun", "_idle", "_limits", "_over", "due", "progressed", "seen")
+    __slots__ = ("_begun", "_idle", "_limits", "_over", "due", "paused", "progressed", "seen")
 
     def __init__(self, limits: TimeLimits) -> None:
         self._limits = limits
@@ -49,6 +50,7 @@ class Deadlines:
         self._over = math.inf
         self._begun = False
         self.due = math.inf
+        self.paused = False
         self.seen: float | None = None
         self.progressed: float | None = None
 
@@ -58,26 +60,28 @@ class Deadlines:
             self._begun = True
             self._over = now + _seconds(self._limits.total)
         self.seen = self.progressed = None
+        self.paused = False
         self.due = min(now + _seconds(self._limits.first_event), self._over)
-
-    def pause(self) -> None:
-        """The attempt is over, and the next one has not begun."""
-        self.due = math.inf
 
     def progress(self, now: float) -> None:
         """An event came that says something."""
         self.progressed = now
+        self.paused = True
+        self.due = self._over
+
+    def wait(self, now: float) -> None:
+        """The reader waits for the next event."""
+        self.paused = False
         self.due = min(now + self._idle, self._over)
+
+    def stop(self) -> None:
+        """The attempt is over, and the next one has not begun."""
+        self.due = math.inf
+        self.paused = False
 
     def allow(self, seconds: float, now: float) -> None:
         """Whatever else holds, reading must end `seconds` from now."""
         self.due = min(now + seconds, self.due)
-
-    def resume(self, now: float) -> None:
-        """The reader was away while the limit passed: only the one for the whole call still holds."""
-        if self._begun and self.due <= now:
-            wait = self._idle if self.progressed is not None else _seconds(self._limits.first_event)
-            self.due = min(now + wait, self._over)
 
     def fits(self, wait: float, now: float) -> bool:
         """Whether the call may still go on after `wait` seconds."""

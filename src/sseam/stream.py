@@ -168,17 +168,19 @@ class Stream(_Liveness):
         """Give up: a blocked read ends, the iterator raises `StreamAborted`, and nothing more is handed
         out. From any thread.
 
-        Where the source is no connection (an iterable, HTTP/2, or before the headers of the response
-        have come), a blocked read ends when it gets its next bytes.
+        Where there is no connection to shut down (an iterable, HTTP/2, one that is used again and has
+        not answered yet), a blocked read ends with its next bytes, or with a time limit.
         """
         self._reading.abort()
-        self._watchdog.fire()
-        self._release_if_aborted()
+        if self._reading.aborted:
+            self._watchdog.fire()
+            self._release_if_aborted()
 
     def close(self) -> None:
         """Give up, if the stream is not over, and close the source."""
         self._reading.abort(closed=True)
-        self._watchdog.fire()
+        if self._reading.aborted:
+            self._watchdog.fire()
         if self._lock.acquire(blocking=False):
             try:
                 self._release()
@@ -186,7 +188,7 @@ class Stream(_Liveness):
                 self._lock.release()
 
     def _release_if_aborted(self) -> None:
-        """Close the source, unless another thread is reading, which then does it."""
+        """Close the source of a stream that was given up, unless another thread is reading, which then does it."""
         if self._reading.aborted and not self._released and self._lock.acquire(blocking=False):
             try:
                 self._release()
@@ -325,12 +327,14 @@ class AsyncStream(_Liveness):
         """Give up: a blocked read ends at once, the iterator raises `StreamAborted`, and nothing
         more is handed out. From any task or thread."""
         self._reading.abort()
-        self._interrupt.fire()
+        if self._reading.aborted:
+            self._interrupt.fire()
 
     async def aclose(self) -> None:
         """Give up, if the stream is not over, and close the source. From any task."""
         self._reading.abort(closed=True)
-        self._interrupt.fire()
+        if self._reading.aborted:
+            self._interrupt.fire()
         await self._release()
 
     async def _release(self) -> None:
