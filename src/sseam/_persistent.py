@@ -89,7 +89,7 @@ class Index(msgspec.Struct, Generic[K], frozen=True, gc=False, eq=False):
 
     def add(self, key: K, number: int) -> Index[K]:
         """This map with `key`, which it does not hold, and a `number` above all others."""
-        numbers = self._numbers
+        numbers = self._numbers if self._bound else {}  # the first map may serve as every stream's beginning
         if numbers and next(reversed(numbers.values())) >= self._bound:  # another map went on from here
             numbers = self._own()
         numbers[key] = number

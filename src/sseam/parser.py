@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Collection, Iterable
@@ -28,6 +29,12 @@ class ParserOptions(TypedDict, total=False):
     tools: Iterable[object]
     accept: Collection[str]
     limits: Limits
+
+
+@functools.cache
+def _beginning(protocol: str) -> fold.State[Any]:
+    """The state before the first event where nothing is asked for: it never changes, so one serves all parsers."""
+    return load(protocol).initial()
 
 
 class Parser:
@@ -62,7 +69,10 @@ class Parser:
         self._decode = self._protocol.decode
         self._reduce = self._protocol.reduce
         self._framer = AnyFramer(limits) if protocol in ARRAYS else Framer(limits)
-        self._state = self._protocol.initial(dialect=dialect, strict=strict, tools=tools, accept=accept)
+        if dialect is None and not (strict or tools or accept):
+            self._state = _beginning(protocol)
+        else:
+            self._state = self._protocol.initial(dialect=dialect, strict=strict, tools=tools, accept=accept)
         self._result: Done | Failed | None = None
 
     @property

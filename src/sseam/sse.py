@@ -104,28 +104,23 @@ class Tail(msgspec.Struct, frozen=True):
     offset: int = 0
 
 
-class _Pieces:
-    """Byte strings to be joined once, held in memory near to the sum of their lengths."""
+class _Pieces(list[bytes]):
+    """Byte strings to be joined once by `between`, held in memory near to the sum of their lengths."""
 
-    __slots__ = ("_between", "_packed", "items")
-
-    def __init__(self, between: bytes) -> None:
-        self._between = between
-        self._packed = 0
-        self.items: list[bytes] = []
+    between = b""
+    _packed = 0
 
     def add(self, piece: bytes) -> None:
-        items = self.items
-        items.append(piece)
-        if len(items) - self._packed > _PACK:
-            items[self._packed :] = [self._between.join(items[self._packed :])]
+        self.append(piece)
+        if len(self) - self._packed > _PACK:
+            self[self._packed :] = [self.between.join(self[self._packed :])]
             self._packed += 1
 
     def join(self) -> bytes:
-        return self._between.join(self.items)
+        return self.between.join(self)
 
     def clear(self) -> None:
-        self.items.clear()
+        super().clear()
         self._packed = 0
 
 
@@ -141,55 +136,63 @@ class Framer:
             18 digits count as 10**18.
     """
 
+    # What a framer begins with stands here as far as it cannot change in place and not every frame asks for it: to
+    # set all of it for each framer would cost a short stream as much as all of its frames.
+
+    # What of the stream outlives a block: the standard's reconnection time, and the ID buffer, which a blank line
+    # commits to `last_event_id`.
+    retry: int | None = None
+    _id = ""
+
+    # Chunk ends that cut something: the start of the stream that may yet become a BOM (None once decided); after a CR
+    # whose LF may follow, what takes that LF to where its line was kept.
+    _bom: bytes | None = b""
+    _cr: Callable[[bytes], None] | None = None
+
+    # The unfinished line: its length, and how much of that length was not kept in `_line`.
+    _length = 0
+    _dropped = 0
+
+    # The block since the last blank line: offset (-1: no line yet), type, its own retry, and the size of its field
+    # lines as the frame limit counts.
+    _start = -1
+    _type = b""
+    _retry: int | None = None
+    _size = 0
+
+    # The fast paths: what stands before the value in a block written like the last plain one, and the size of what is
+    # in `_held`.
+    _learned = b"data: "
+    _held_size = 0
+
+    # The report, and why no more bytes are taken ("" while they are).
+    _comments = 0
+    _ignored = 0
+    _over = ""
+
     def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
         self._line_limit = sys.maxsize if limits.line is None else limits.line
         self._frame_limit = sys.maxsize if limits.frame is None else limits.frame
-        # What fits into this passes neither limit.
-        self._limit = min(self._line_limit, self._frame_limit)
-
-        # The stream so far: offset of the current line, number of dispatched frames, and the standard's three
-        # values that outlive a block. A blank line commits the ID buffer `_id` to `last_event_id`.
+        # What fits into this passes neither limit; `_room` is what the next line may have of it.
+        self._limit = self._room = min(self._line_limit, self._frame_limit)
+        # Offset of the current line, number of dispatched frames, and the last committed id.
         self._offset = 0
         self._number = 0
-        self._id = ""
         self.last_event_id = ""
-        self.retry: int | None = None
-
-        # Chunk ends that cut something: the start of the stream that may yet become a BOM (None once decided);
-        # after a CR whose LF may follow, what takes that LF to where its line was kept.
-        self._bom: bytes | None = b""
-        self._cr: Callable[[bytes], None] | None = None
-
-        # The unfinished line: its bytes, its length, and how much of that length was not kept.
-        self._line = _Pieces(b"")
-        self._length = 0
-        self._dropped = 0
-
-        # The block since the last blank line: offset (-1: no line yet), type and data buffer, its own retry, its
-        # field lines as received, their size as the frame limit counts, and room for the next line in the limits.
-        self._start = -1
-        self._type = b""
-        self._data = _Pieces(b"\n")
-        self._retry: int | None = None
-        self._block = _Pieces(b"")
-        self._size = 0
-        self._room = self._limit
-
-        # The fast paths: what stands before the value in a block written like the last plain one, and the type that
-        # it gives. `_prefix` is `_learned` while the next byte begins a block, else b"", which no chunk loses.
-        # `_held` is such a block's beginning that was not run yet: a part of `_learned`, or all of it and bytes
-        # without line end, within the limits. Of all that a line can do it could only have set the type.
-        self._learned = b"data: "
-        self._event = "message"
-        self._prefix = b""
-        self._held = _Pieces(b"")
-        self._held_size = 0
-
-        # The report, and why no more bytes are taken ("" while they are).
+        # The unfinished line; of the block its data buffer and its field lines as received; lines that are no field.
+        self._line = _Pieces()
+        self._data = _Pieces()
+        self._data.between = b"\n"
+        self._block = _Pieces()
         self._stray = bytearray()
-        self._comments = 0
-        self._ignored = 0
-        self._over = ""
+        # The fast paths: `_prefix` is `_learned` while the next byte begins a block, else b"", which no chunk loses;
+        # then what stands behind the value, and the type that the block gives. `_held` is such a block's beginning
+        # that was not run yet: a part of `_learned`, or all of it and bytes without line end, within the limits. Of
+        # all that a line can do it could only have set the type.
+        self._prefix = b""
+        self._ends = b"\n\n"
+        self._event = "message"
+        self._held = _Pieces()
 
     def feed(self, chunk: bytes | bytearray | memoryview) -> list[Frame]:
         """The frames that `chunk` completes, in order; may be empty, as may the chunk.
@@ -204,18 +207,18 @@ class Framer:
         # If the rest is a value without line ends, then one line end and the same again, the machine would
         # dispatch the learned type with that value and be between two blocks again. A second data line, another
         # field, a comment or a stray CR has a line end too many and goes the long way, as does all that could
-        # pass a limit. `removeprefix` gives the chunk itself when it cut nothing, but only for exact bytes.
+        # pass a limit. `removeprefix` and `removesuffix` test and cut in one call; they give the bytes themselves
+        # when they cut nothing, but only for exact bytes.
         if type(chunk) is bytes:
             value = chunk.removeprefix(self._prefix)
-            size = len(chunk)
-            if value is not chunk and size <= self._limit:
-                end = value.find(_LF)
-                ended = len(value) - end
-                lf = ended == 2 and value[-1] == _LF and _CR not in value
-                if lf or (ended == 3 and value[end - 1 :] == b"\r\n\r\n" and value.find(_CR) == end - 1):
+            if value is chunk and self._learn(chunk, b"\n"):
+                value = chunk.removeprefix(self._prefix)
+            if value is not chunk:
+                data = value.removesuffix(self._ends)
+                size = len(chunk)
+                if data is not value and _LF not in data and _CR not in data and size <= self._limit:
                     offset, number = self._offset, self._number
                     self._offset, self._number = offset + size, number + 1
-                    data = value[:end] if lf else value[: end - 1]
                     return [Frame(self._event, data, self.last_event_id, None, offset, number)]
         return self._feed(chunk)
 
@@ -231,7 +234,7 @@ class Framer:
             self._run(self._held.join(), [])
         line = self._bom or self._line.join()
         data = self._block.join() + line
-        incomplete = bool(line or self._data.items or self._type or self._id != self.last_event_id)
+        incomplete = bool(line or self._data or self._type or self._id != self.last_event_id)
         committed, retry = self.last_event_id, self.retry
         number, offset = self._number, self._offset if self._start < 0 else self._start
         frames: list[Frame] = []
@@ -324,7 +327,7 @@ class Framer:
         two blocks behind them in any case. So the argument at `feed` holds for each piece with its two line ends.
         """
         end = b"\r\n" if _CR in chunk else b"\n"
-        ends = end + end
+        self._ends = ends = end + end
         *blocks, rest = chunk.split(ends)
         width = len(ends)
         for block in blocks:
@@ -344,11 +347,15 @@ class Framer:
         """Learn what stands before the value if `block` is one, and begins like a plain one."""
         if not self._prefix:
             return False
-        head, data, _ = block.partition(end + b"data: ")
-        if data and head.startswith(b"event: ") and _LF not in head and _CR not in head and len(head) <= _LONGEST_HEAD:
-            self._learned = head + data
-            self._event = head.removeprefix(b"event: ").decode("utf-8", "replace") or "message"
-        elif block.startswith(b"data: "):
+        between = end + b"data: "
+        if block[:7] == b"event: ":
+            cut = block.find(between, 7, _LONGEST_HEAD)
+            name = block[7:cut]
+            if cut < 0 or _LF in name or _CR in name:
+                return False
+            self._learned = block[: cut + len(between)]
+            self._event = name.decode("utf-8", "replace") or "message"
+        elif block[:6] == b"data: ":
             self._learned, self._event = b"data: ", "message"
         else:
             return False
@@ -456,7 +463,7 @@ class Framer:
         if self._start < 0:
             return
         self.last_event_id = self._id
-        if self._data.items:
+        if self._data:
             event = self._type.decode("utf-8", "replace") or "message"
             frames.append(Frame(event, self._data.join(), self._id, self._retry, self._start, self._number))
             self._number += 1

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 import msgspec
 
 from .. import stop, toolargs
+from .._enums import quick
 from .._persistent import Index, Vector
 from .._text import Lots, join
 from ..declared import DeclaredTool, declare
@@ -52,6 +53,7 @@ W = TypeVar("W")
 Events: TypeAlias = tuple[Event, ...]
 
 
+@quick
 class Kind(enum.Enum):
     """What a block is, to the neutral side."""
 

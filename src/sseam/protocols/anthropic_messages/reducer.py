@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ... import fold, stop
+from ..._enums import quick
 from ..._persistent import Index
 from ...decoding import mapping
 from ...dialect import Dialect
@@ -41,6 +42,7 @@ STOP_REASONS = {
 }
 
 
+@quick
 class Phase(enum.Enum):
     """Where in the message the stream is."""
 

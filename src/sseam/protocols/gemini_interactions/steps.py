@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from ... import fold
+from ..._enums import quick
 from ..._persistent import Index, Vector
 from ...errors import ProtocolError, Where
 from ...fold import Kind, append
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 
+@quick
 class Phase(enum.Enum):
     """Where in the interaction the stream is."""
 

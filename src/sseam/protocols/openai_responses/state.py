@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ... import fold
+from ..._enums import quick
 from ..._persistent import Index, Vector
 from ..._text import Text
 from . import wire
@@ -15,6 +16,7 @@ from . import wire
 __all__ = ["NOWHERE", "Phase", "Place", "Record", "Slot", "State", "Step", "Wire", "identify", "initial", "set_record"]
 
 
+@quick
 class Phase(enum.Enum):
     """Where in the response the stream is."""
 
