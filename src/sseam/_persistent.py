@@ -54,10 +54,11 @@ class Vector(msgspec.Struct, Generic[T], frozen=True, gc=False, eq=False):
 
     def replace(self, index: int, item: T) -> Vector[T]:
         """This sequence with `item` at `index`."""
-        at, slot = divmod(index, _PAGE)
-        page = self._pages[at]
-        pages = (*self._pages[:at], (*page[:slot], item, *page[slot + 1 :]), *self._pages[at + 1 :])
-        return Vector(pages, self._length)
+        pages = [*self._pages]
+        page = [*pages[index // _PAGE]]
+        page[index % _PAGE] = item
+        pages[index // _PAGE] = tuple(page)
+        return Vector(tuple(pages), self._length)
 
 
 class Index(msgspec.Struct, Generic[K], frozen=True, gc=False, eq=False):

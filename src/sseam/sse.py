@@ -170,7 +170,7 @@ class Framer:
     _ignored = 0
     _over = ""
 
-    def __init__(self, limits: Limits = Limits()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, limits: Limits = Limits()) -> None:
         self._line_limit = sys.maxsize if limits.line is None else limits.line
         self._frame_limit = sys.maxsize if limits.frame is None else limits.frame
         # What fits into this passes neither limit; `_room` is what the next line may have of it.
@@ -330,16 +330,22 @@ class Framer:
         self._ends = ends = end + end
         *blocks, rest = chunk.split(ends)
         width = len(ends)
+        # Attributes stand in locals while the blocks are plain.
+        prefix, event, id, offset, number = self._prefix, self._event, self.last_event_id, self._offset, self._number
         for block in blocks:
-            value = block.removeprefix(self._prefix)
+            value = block.removeprefix(prefix)
             if value is block and self._learn(block, end):
-                value = block.removeprefix(self._prefix)
-            if value is block or _LF in value or _CR in value:
-                self._run(block + ends, frames)
+                prefix, event = self._prefix, self._event
+                value = block.removeprefix(prefix)
+            if value is not block and _LF not in value and _CR not in value:
+                frames.append(Frame(event, value, id, None, offset, number))
+                offset += len(block) + width
+                number += 1
             else:
-                frames.append(Frame(self._event, value, self.last_event_id, None, self._offset, self._number))
-                self._offset += len(block) + width
-                self._number += 1
+                self._offset, self._number = offset, number
+                self._run(block + ends, frames)
+                prefix, id, offset, number = self._prefix, self.last_event_id, self._offset, self._number
+        self._offset, self._number = offset, number
         if rest and not self._hold(rest, end):
             self._run(rest, frames)
 
