@@ -200,6 +200,10 @@ class Watchdog:
     """The same for a thread that reads: the read is ended by `interrupt`, from another thread.
 
     The thread that watches is started with the first read that has a deadline, and ends with `stop`.
+
+    Attributes:
+        watched: the deadline that the thread knows of; a read with an earlier one calls `watch`.
+        late: the read was ended because the deadline passed.
     """
 
     def __init__(self, deadlines: Deadlines, interrupt: Callable[[], object]) -> None:
@@ -210,30 +214,23 @@ class Watchdog:
         self._fired = threading.Event()
         self._thread: threading.Thread | None = None
         self._stopped = False
-        self._waiting = False
-        self._watched = math.inf  # the deadline that the thread knows of
+        self.watched = math.inf
         self.late = False
-        """The read was ended because the deadline passed."""
 
     def fire(self) -> None:
         """End the read, and every later one."""
         self._fired.set()
         self._end()
 
-    def enter(self) -> None:
-        """A read begins. Raises `Interrupted` when it must not."""
-        self._waiting = True
-        if self._fired.is_set():
-            raise Interrupted(late=False)
-        deadlines = self._deadlines
-        if deadlines.paused:
-            deadlines.wait(time.monotonic())
-        if deadlines.due < self._watched:
-            self._prepare()
-
-    def leave(self) -> None:
-        """The read is over."""
-        self._waiting = False
+    def watch(self) -> None:
+        """A read begins whose deadline is not watched. Raises `Interrupted` when it has passed."""
+        self.watched = self._deadlines.due
+        if self.watched <= time.monotonic():
+            raise Interrupted(late=True)
+        self._moved.set()
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="sseam-watchdog", daemon=True)
+            self._thread.start()
 
     def sleep(self, seconds: float) -> None:
         """Wait. Raises `Interrupted` when fired."""
@@ -245,21 +242,12 @@ class Watchdog:
         self._stopped = True
         self._moved.set()
 
-    def _prepare(self) -> None:
-        self._watched = self._deadlines.due
-        if self._watched <= time.monotonic():
-            raise Interrupted(late=True)
-        self._moved.set()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="sseam-watchdog", daemon=True)
-            self._thread.start()
-
     def _run(self) -> None:
         while not self._stopped:
             self._moved.clear()
-            # In this order: a deadline that moves meanwhile is either seen here, or `enter` tells.
-            self._watched = math.inf
-            self._watched = due = self._deadlines.due
+            # In this order: a deadline that moves meanwhile is either seen here, or `watch` tells.
+            self.watched = math.inf
+            self.watched = due = self._deadlines.due
             left = due - time.monotonic()
             if left > 0:
                 self._moved.wait(min(left, threading.TIMEOUT_MAX))
@@ -268,9 +256,9 @@ class Watchdog:
                 self._moved.wait()
 
     def _pass(self) -> None:
-        """The deadline has passed."""
-        self._watched = math.inf
-        if self._waiting:
+        """The deadline has passed: for whoever reads now, and not for a reader who is busy."""
+        self.watched = math.inf
+        if not self._deadlines.paused:
             self.late = True
             self._end()
 

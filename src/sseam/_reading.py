@@ -50,6 +50,8 @@ class Reading:
         fresh: a request is to be made.
         pause: seconds to wait before it, None where none is to be made.
         result: how it ended, None while it goes on.
+        over: nothing more is to be read.
+        given_up: set when the reader gave it up.
         iterated: it has its iterator.
     """
 
@@ -76,8 +78,9 @@ class Reading:
         self.fresh = requests
         self.pause: float | None = None
         self.result: Done | Failed | None = None
+        self.over = False
+        self.given_up: StreamAborted | None = None
         self.iterated = False
-        self._given_up: StreamAborted | None = None
         self._closed = False
         self._committed = False  # the end was handed out
         self._began: float | None = None
@@ -89,24 +92,15 @@ class Reading:
         self._decoder: Decoder | None = None
         self._body: list[bytes] | None = None  # gathered where the response is no stream of events
         self._looked = False  # the first byte was looked at
-        self._settled = True  # chunks go straight to the parser
+        self._plain = True  # chunks go straight to the parser
+        self._marked = False  # content and text have come: nothing is to be noted any more
 
     # ---- what the reader sees
 
     @property
-    def aborted(self) -> bool:
-        """Whether the reader gave it up."""
-        return self._given_up is not None
-
-    @property
-    def over(self) -> bool:
-        """Whether nothing more is to be read."""
-        return self.result is not None or self._given_up is not None
-
-    @property
     def ended(self) -> bool:
         """Whether it came to its own end."""
-        return isinstance(self.result, Done) and self._given_up is None
+        return isinstance(self.result, Done) and self.given_up is None
 
     @property
     def failed(self) -> bool:
@@ -116,8 +110,8 @@ class Reading:
     @property
     def partial(self) -> Message:
         """The message so far."""
-        if self._given_up is not None and self._given_up.partial is not None:
-            return self._given_up.partial
+        if self.given_up is not None and self.given_up.partial is not None:
+            return self.given_up.partial
         return self.parser.partial if self.result is None else self.result.message
 
     def claim(self) -> None:
@@ -128,8 +122,8 @@ class Reading:
 
     def take(self) -> Event | None:
         """The next event, None when the stream is over. Raises the error of a fault in its place."""
-        if self._given_up is not None:
-            raise self._given_up.with_traceback(None)
+        if self.given_up is not None:
+            raise self.given_up.with_traceback(None)
         if not self.events:
             return None
         event = self.events.popleft()
@@ -141,9 +135,9 @@ class Reading:
 
     def message(self) -> Message:
         """The final message. Raises the error of a fault."""
-        if self._given_up is not None:
+        if self.given_up is not None:
             if self._closed:
-                raise self._given_up.with_traceback(None)
+                raise self.given_up.with_traceback(None)
             return self.partial
         self._committed = True
         match self.result:
@@ -160,15 +154,16 @@ class Reading:
         An end that was handed out stays; one that only arrived does not count. With `closed` the
         reader did not ask for what there is, and `message()` has nothing to give.
         """
-        if self._committed or self._given_up is not None:
+        if self._committed or self.given_up is not None:
             return
         timing = self._timing(time.monotonic())
         partial = msgspec.structs.replace(self.partial, stop_reason="aborted", complete=False, timing=timing)
         self._closed = closed
         how = "closed before its end was read" if closed else "aborted"
-        self._given_up = StreamAborted(f"the stream was {how}", partial=partial)
+        self.given_up = StreamAborted(f"the stream was {how}", partial=partial)
+        self.over = True
         if self.result is None:
-            self._end(partial, self._given_up)
+            self._end(partial, self.given_up)
 
     # ---- what the source says
 
@@ -190,7 +185,7 @@ class Reading:
         attempt.request_id = http.request_id(response.headers)
         self._response = response
         self._decoder = decoder(response.headers.get("content-encoding", ""))
-        self._settled = False
+        self._plain = False
         kind = http.reads_as(response)
         if kind != "events" and not (kind == "body" and self._protocol in ARRAYS):
             self._body = []
@@ -199,12 +194,10 @@ class Reading:
 
     def feed(self, chunk: bytes | None) -> None:
         """More of the body; None: it ended."""
-        if self._settled and chunk is not None:
-            self._parse(chunk)
-        else:
-            self._feed_slowly(chunk)
-
-    def _parse(self, chunk: bytes) -> None:
+        if not self._plain or chunk is None:
+            chunk = self._prepare(chunk)
+            if not chunk:
+                return
         now = time.monotonic()
         deadlines = self.deadlines
         deadlines.seen = now
@@ -212,11 +205,17 @@ class Reading:
         state = parser.state
         events = parser.feed(chunk)
         if events:
-            deadlines.progress(now)
-            self._add(events, now)
+            deadlines.progressed = now
+            deadlines.paused = True
+            if not self._marked:
+                self._mark(events, now)
+            self.events += events
+            if parser.done:
+                self._conclude(now)
         elif parser.state is not state and parser.state.head.deviations is state.head.deviations:
             # A signature, or whatever else the neutral side is not told of; empty frames are only counted.
-            deadlines.progress(now)
+            deadlines.progressed = now
+            deadlines.paused = True
 
     def interrupted(self, *, late: bool) -> None:
         """The read was ended: by `abort`, or because a time limit passed."""
@@ -254,12 +253,13 @@ class Reading:
         self._received = "nothing"
         self._response = self._decoder = self._body = None
         self._looked = False
-        self._settled = True
+        self._plain = True
 
     # ---- inside
 
-    def _feed_slowly(self, chunk: bytes | None) -> None:
-        """As `feed`, for a response of which not all is known, and for its end."""
+    def _prepare(self, chunk: bytes | None) -> bytes | None:
+        """What the parser gets of a chunk of a response of which not all is known, or which has to be
+        decoded or gathered; nothing where it gets nothing. The end goes to the parser here."""
         if chunk:
             self.deadlines.seen = time.monotonic()
             if self._received == "nothing":
@@ -269,16 +269,16 @@ class Reading:
                     chunk = self._decoder.decode(chunk)
                 except SseamError as error:
                     self._fail(error)
-                    return
+                    return None
         if chunk and not self._looked and self._body is None:
             self._look_at(chunk)
         if self._body is not None:
             self._gather(self._body, chunk)
-        elif chunk is None:
+            return None
+        if chunk is None:
             self._add(self.parser.finish(), time.monotonic())
-        else:
-            self._settled = self._looked and self._decoder is None
-            self._parse(chunk)
+        self._plain = self._looked and self._decoder is None
+        return chunk
 
     def _look_at(self, chunk: bytes) -> None:
         """A body that begins as JSON is one, unless the protocol streams arrays."""
@@ -311,8 +311,7 @@ class Reading:
         self._fail(http.refusal(self._protocol, self._response, b"".join(self._body or ())))
 
     def _add(self, events: list[Event], now: float) -> None:
-        if self._first_text is None or self._received != "content":
-            self._mark(events, now)
+        self._mark(events, now)
         self.events += events
         if self.parser.done:
             self._conclude(now)
@@ -334,6 +333,7 @@ class Reading:
                 self._started = True
             elif kind is not UsageUpdate:
                 self._received = "content"
+        self._marked = self._first_text is not None and self._received == "content"
 
     def _conclude(self, now: float) -> None:
         """The parser is done: the last event is its `Done` or `Failed`."""
@@ -346,6 +346,7 @@ class Reading:
         fault = self._review(message) if self._review is not None else None
         if fault is None:
             self.result = Done(last.reason, message)
+            self.over = True
             self.events.append(self.result)
             self._end(message, None)
         else:
@@ -377,6 +378,7 @@ class Reading:
             partial = msgspec.structs.replace(partial, timing=self._timing(now))
         error.partial = partial
         self.result = Failed(error, partial)
+        self.over = True
         self.events.append(self.result)
         self._end(partial, error)
 

@@ -306,18 +306,18 @@ class _Connection:
         response = http.send(_build(http, self._request, self._timeout, trace), stream=True, follow_redirects=False)
         self._response = response
         connecting.clear()
-        # For the body the watchdog sees to the limits, and this to a connection that it cannot end.
-        response.request.extensions["timeout"]["read"] = self._idle
+        # For the body the watchdog sees to the limits; a timeout would cost a system call a read.
+        response.request.extensions["timeout"]["read"] = None if _connection(response) else self._idle
         self._reading.answered(Response.of(response.status_code, response.headers.multi_items()))
         self._chunks = iter(response.stream)
         return b""
 
     def interrupt(self) -> None:
         if self._response is not None:
-            _shut_down(self._response)
+            _shut_down(_connection(self._response))
         else:
             for connection in self._connecting[-1:]:
-                _shut_down_stream(connection)
+                _shut_down(connection)
 
     def close(self, *, ended: bool) -> None:
         response, self._response = self._response, None
@@ -325,7 +325,7 @@ class _Connection:
         if response is None:
             return
         if ended and chunks is not None and _is_reusable(response):
-            timer = threading.Timer(_GRACE, _shut_down, [response])
+            timer = threading.Timer(_GRACE, _shut_down, [_connection(response)])
             timer.start()
             with contextlib.suppress(Exception):
                 collections.deque(itertools.islice(chunks, _BUFFERED), maxlen=0)
@@ -333,20 +333,18 @@ class _Connection:
         response.close()
 
 
-def _shut_down(response: Any) -> None:
-    """Let a thread that is blocked on the response's connection go on, to find it closed."""
-    stream = response.extensions.get("network_stream")
-    # A connection of HTTP/2 carries the streams of others too.
-    if stream is not None and response.http_version != "HTTP/2":
-        _shut_down_stream(stream)
+def _connection(response: Any) -> Any:
+    """The response's connection, if it has one to itself, which one of HTTP/2 does not."""
+    return response.extensions.get("network_stream") if response.http_version != "HTTP/2" else None
 
 
-def _shut_down_stream(stream: Any) -> None:
-    connection = stream.get_extra_info("socket")
-    if isinstance(connection, socket.socket):
+def _shut_down(connection: Any) -> None:
+    """Let a thread that is blocked on a connection go on, to find it closed."""
+    connected = connection.get_extra_info("socket") if connection is not None else None
+    if isinstance(connected, socket.socket):
         with contextlib.suppress(OSError):
             # Not the method of a TLS socket, which would take its state from under the reader.
-            socket.socket.shutdown(connection, socket.SHUT_RDWR)
+            socket.socket.shutdown(connected, socket.SHUT_RDWR)
 
 
 def _or_never(limit: float | None) -> float:

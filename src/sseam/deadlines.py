@@ -36,7 +36,7 @@ class Deadlines:
     """The limits of one call as it goes on. Times are those of `time.monotonic`.
 
     Attributes:
-        due: when reading must have brought something; `math.inf` for never.
+        due: when reading must have brought something; `math.inf` for never. It stands still while `paused`.
         paused: an event came and nobody has waited for the next one yet.
         seen: when the last bytes came, None before the first.
         progressed: when the last event that says something came, None before the first.
@@ -63,16 +63,11 @@ class Deadlines:
         self.paused = False
         self.due = min(now + _seconds(self._limits.first_event), self._over)
 
-    def progress(self, now: float) -> None:
-        """An event came that says something."""
-        self.progressed = now
-        self.paused = True
-        self.due = self._over
-
     def wait(self, now: float) -> None:
         """The reader waits for the next event."""
         self.paused = False
-        self.due = min(now + self._idle, self._over)
+        due = now + self._idle
+        self.due = due if due < self._over else self._over
 
     def stop(self) -> None:
         """The attempt is over, and the next one has not begun."""

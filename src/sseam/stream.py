@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Protocol, Self, Unpack
@@ -89,50 +90,58 @@ class Stream(_Liveness):
 
     def __iter__(self) -> Iterator[Event]:
         self._reading.claim()
-        return _Events(self)
+        return self._events()
 
-    def _next(self) -> Event:
+    def _events(self) -> Iterator[Event]:
+        reading, waiting = self._reading, self._reading.events
+        while True:
+            if not waiting:
+                self._advance()
+            event = reading.take()
+            if event is None:
+                return
+            yield event
+
+    def _advance(self) -> None:
+        """Read until there is an event, or the end."""
         reading = self._reading
-        try:
-            with self._lock:
-                while not reading.events and not reading.over:
-                    self._read()
-                if not reading.events or reading.failed or reading.aborted:
-                    self._release()
-                event = reading.take()
-        finally:
-            self._release_if_aborted()
-        if event is None:
-            raise StopIteration
-        return event
+        with self._lock:
+            while not reading.events and not reading.over:
+                self._read()
+            if (reading.over and not reading.ended) or not reading.events:
+                self._release()
+        if reading.given_up is not None:
+            self._release_unread()
 
     def _read(self) -> None:
-        reading, watchdog = self._reading, self._watchdog
+        reading, watchdog, deadlines = self._reading, self._watchdog, self._reading.deadlines
         if reading.fresh:
             reading.begin()
+        elif deadlines.paused:
+            deadlines.wait(time.monotonic())
         try:
-            watchdog.enter()
-            try:
-                chunk = self._source.read()
-            finally:
-                watchdog.leave()
-            if watchdog.late:
-                raise Interrupted(late=True)
+            if deadlines.due < watchdog.watched:
+                watchdog.watch()
+            chunk = self._source.read()
         except Interrupted as stop:
             reading.interrupted(late=stop.late)
         except StopIteration:
-            if not reading.aborted:
-                reading.feed(None)
+            self._feed(None)
         except BaseException as cause:
             if watchdog.late:
                 reading.interrupted(late=True)
             else:
                 self._break_off(cause)
         else:
-            if not reading.aborted:
-                reading.feed(chunk)
+            self._feed(chunk)
         if reading.pause is not None:
             self._start_over(reading.pause)
+
+    def _feed(self, chunk: bytes | None) -> None:
+        if self._watchdog.late:
+            self._reading.interrupted(late=True)
+        elif self._reading.given_up is None:
+            self._reading.feed(chunk)
 
     def _break_off(self, cause: BaseException) -> None:
         try:
@@ -172,24 +181,20 @@ class Stream(_Liveness):
         not answered yet), a blocked read ends with its next bytes, or with a time limit.
         """
         self._reading.abort()
-        if self._reading.aborted:
+        if self._reading.given_up is not None:
             self._watchdog.fire()
-            self._release_if_aborted()
+            self._release_unread()
 
     def close(self) -> None:
         """Give up, if the stream is not over, and close the source."""
         self._reading.abort(closed=True)
-        if self._reading.aborted:
+        if self._reading.given_up is not None:
             self._watchdog.fire()
-        if self._lock.acquire(blocking=False):
-            try:
-                self._release()
-            finally:
-                self._lock.release()
+        self._release_unread()
 
-    def _release_if_aborted(self) -> None:
-        """Close the source of a stream that was given up, unless another thread is reading, which then does it."""
-        if self._reading.aborted and not self._released and self._lock.acquire(blocking=False):
+    def _release_unread(self) -> None:
+        """Close the source, unless another thread is reading, which then does it."""
+        if self._lock.acquire(blocking=False):
             try:
                 self._release()
             finally:
@@ -215,21 +220,6 @@ class Stream(_Liveness):
         self._watchdog.stop()
 
 
-class _Events:
-    """The iterator of a `Stream`. No generator: there is nothing in it to be finalised."""
-
-    __slots__ = ("_stream",)
-
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
-
-    def __iter__(self) -> Iterator[Event]:
-        return self
-
-    def __next__(self) -> Event:
-        return self._stream._next()  # pyright: ignore[reportPrivateUsage]
-
-
 class AsyncStream(_Liveness):
     """Events from a source of bytes, under asyncio or trio. Made by `aiter_events` and `AsyncClient.stream`.
 
@@ -251,10 +241,11 @@ class AsyncStream(_Liveness):
 
     async def _next(self) -> Event:
         reading = self._reading
-        while not reading.events and not reading.over:
-            await self._read()
-        if reading.aborted or not reading.events or reading.failed:
-            await self._release()
+        if not reading.events:
+            while not reading.events and not reading.over:
+                await self._read()
+            if (reading.over and not reading.ended) or not reading.events:
+                await self._release()
         event = reading.take()
         if event is None:
             raise StopAsyncIteration
@@ -275,12 +266,12 @@ class AsyncStream(_Liveness):
             except Interrupted as stop:
                 reading.interrupted(late=stop.late)
             except StopAsyncIteration:
-                if not reading.aborted:
+                if reading.given_up is None:
                     reading.feed(None)
             except BaseException as cause:
                 await self._break_off(cause)
             else:
-                if not reading.aborted:
+                if reading.given_up is None:
                     reading.feed(chunk)
             if reading.pause is not None:
                 await self._start_over(reading.pause)
@@ -327,13 +318,13 @@ class AsyncStream(_Liveness):
         """Give up: a blocked read ends at once, the iterator raises `StreamAborted`, and nothing
         more is handed out. From any task or thread."""
         self._reading.abort()
-        if self._reading.aborted:
+        if self._reading.given_up is not None:
             self._interrupt.fire()
 
     async def aclose(self) -> None:
         """Give up, if the stream is not over, and close the source. From any task."""
         self._reading.abort(closed=True)
-        if self._reading.aborted:
+        if self._reading.given_up is not None:
             self._interrupt.fire()
         await self._release()
 
