@@ -209,8 +209,9 @@ class Framer:
         # field, a comment or a stray CR has a line end too many and goes the long way, as does all that could
         # pass a limit. `removeprefix` and `removesuffix` test and cut in one call; they give the bytes themselves
         # when they cut nothing, but only for exact bytes.
-        if type(chunk) is bytes:
-            value = chunk.removeprefix(self._prefix)
+        prefix = self._prefix
+        if prefix and type(chunk) is bytes:
+            value = chunk.removeprefix(prefix)
             if value is chunk and self._learn(chunk, b"\n"):
                 value = chunk.removeprefix(self._prefix)
             if value is not chunk:
@@ -280,8 +281,9 @@ class Framer:
                 self._held.add(chunk)
                 self._held_size = size
                 return
-            chunk = self._held.join() + chunk
-            self._held.clear()
+            self._held.append(chunk)
+            chunk = self._held.join()
+            self._held = _Pieces()
             self._held_size = 0
             self._prefix = self._learned
         elif plain and not self._prefix:
@@ -370,13 +372,14 @@ class Framer:
 
     def _hold(self, rest: bytes, end: bytes) -> bool:
         """Whether `rest`, a block's beginning, can wait in `_held` for the bytes after it; then it does."""
-        if not self._prefix.startswith(rest):
-            value = rest.removeprefix(self._prefix)
+        prefix = self._prefix
+        if len(rest) >= len(prefix) or not prefix.startswith(rest):
+            value = rest.removeprefix(prefix)
             if value is rest and self._learn(rest, end):
                 value = rest.removeprefix(self._prefix)
             if value is rest or _LF in value or _CR in value:
                 return False
-        self._held.add(rest)
+        self._held.append(rest)
         self._held_size = len(rest)
         self._prefix = b""
         return True
