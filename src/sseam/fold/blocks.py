@@ -87,7 +87,7 @@ _START: dict[Kind, Callable[[Part], Event]] = {
 
 
 def append(state: State[W], text: str, wire: W | None = None) -> Step[W]:
-    """The block in focus, which has deltas, grows by `text`. `wire`: the protocol part of the next state, if another."""
+    """The block in focus, which has deltas, grows by `text`. `wire` is the protocol part of the next state, if new."""
     part = state.focus
     lot = part.lot
     used = state.used

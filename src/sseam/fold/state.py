@@ -285,10 +285,19 @@ def set_head(state: State[W], **fields: Any) -> State[W]:
     return State(state.focus, state.used, state.wire, head, state.stored)
 
 
-def begin(state: State[W], wire: W, *, id: str = "", model: str = "", raw: dict[str, Any] | None = None) -> Step[W]:
-    """The message begins. `wire` is the protocol part of the next state."""
-    head = msgspec.structs.replace(state.head, begun=True, id=id, model=model, raw=raw or {})
-    return State(state.focus, state.used, wire, head, state.stored), (Start(id, model),)
+def begin(
+    state: State[W],
+    wire: W,
+    *,
+    id: str = "",
+    model: str = "",
+    raw: dict[str, Any] | None = None,
+    usage: Usage | None = None,
+) -> Step[W]:
+    """The message begins, with token counts where it has some. `wire` is the protocol part of the next state."""
+    head = msgspec.structs.replace(state.head, begun=True, id=id, model=model, raw=raw or {}, usage=usage)
+    caused = (Start(id, model),) if usage is None else (Start(id, model), UsageUpdate(usage))
+    return State(state.focus, state.used, wire, head, state.stored), caused
 
 
 def set_usage(state: State[W], wire: W, usage: Usage) -> Step[W]:

@@ -140,12 +140,11 @@ def _truncated(state: State) -> TruncatedStream:
 
 def _on_message_start(state: State, event: wire.MessageStart) -> Step:
     body = wire.read_message(event.message)
-    own = Wire(Phase.STREAMING, state.wire.keys, {}, event.message)
+    counts = body.usage and _given(body.usage)
+    own = Wire(Phase.STREAMING, state.wire.keys, counts or {}, event.message)
     raw = {key: value for key, value in event.message.items() if key not in _MODELLED}
-    state, caused = fold.begin(state, own, id=body.id or "", model=body.model or "", raw=raw)
-    if body.usage is not None:
-        state, more = _overlay_usage(state, body.usage)
-        caused += more
+    usage = None if counts is None else _usage(counts)
+    state, caused = fold.begin(state, own, id=body.id or "", model=body.model or "", raw=raw, usage=usage)
     for index, block in enumerate(body.content or ()):  # a resumed programmatic call comes whole
         state, more = _whole_block(state, index, block)
         caused += more
@@ -426,9 +425,13 @@ def _end(state: State) -> Step:
 
 def _overlay_usage(state: State, counts: dict[str, Any]) -> Step:
     """Counts are running totals: a later one replaces an earlier one, null and absent do not."""
-    raw = {**state.wire.usage, **{key: value for key, value in counts.items() if value is not None}}
     own = state.wire
+    raw = {**own.usage, **_given(counts)}
     return fold.set_usage(state, Wire(own.phase, own.keys, raw, own.start), _usage(raw))
+
+
+def _given(counts: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in counts.items() if value is not None}
 
 
 def _usage(raw: dict[str, Any]) -> Usage:

@@ -15,7 +15,7 @@ from ... import fold
 from ...errors import InvalidToolCall, ProtocolError, Where
 from ...fold import Kind
 from .items import BUILT_IN, PART_TEXTS, SERVER, block_name, can_start, kept, kind_of, part, set_slot, start
-from .state import Slot, State, Step, set_record
+from .state import Slot, State, Step
 
 __all__ = ["append_text", "complete", "finished_text", "given_arguments", "require_startable"]
 
@@ -114,7 +114,7 @@ def _close(state: State, number: int, *, cut: bool) -> State:
     open = record.open
     if slot.index is not None and open.get(slot.index) == number:
         open = {index: other for index, other in open.items() if other != number}
-    return set_slot(set_record(state, open=open), number, done=not cut, cut=cut)
+    return set_slot(state, number, open=open, done=not cut, cut=cut)
 
 
 def _complete_message(state: State, number: int, item: dict[str, Any], *, cut: bool) -> Step:

@@ -107,11 +107,11 @@ def kind_of(state: State, item: dict[str, Any]) -> Kind:
 # ---- which item
 
 
-def set_slot(state: State, number: int, **fields: Any) -> State:
-    """The state with other fields of an item."""
-    slots = state.wire.record.slots
-    slot = msgspec.structs.replace(slots[number], **fields)
-    return set_record(state, slots=slots.replace(number, slot))
+def set_slot(state: State, number: int, *, open: dict[int, int] | None = None, **fields: Any) -> State:
+    """The state with other fields of an item, and with other `open` items where they are given."""
+    record = state.wire.record
+    slots = record.slots.replace(number, msgspec.structs.replace(record.slots[number], **fields))
+    return set_record(state, slots=slots, open=record.open if open is None else open)
 
 
 def find(state: State, id: object, index: int | None) -> int | None:
@@ -138,13 +138,15 @@ def _name(state: State, number: int, id: object) -> State:
     return set_record(state, named=record.named.replace(alias, number))
 
 
-def add(state: State, type: str, id: object, index: int | None) -> tuple[State, int]:
-    """A new item, of which nothing else is known yet."""
+def add(
+    state: State, type: str, id: object, index: int | None, item: dict[str, Any] | None = None
+) -> tuple[State, int]:
+    """A new item; `item` is all of it as it was announced."""
     record = state.wire.record
     number = len(record.slots)
     known = id if isinstance(id, str) else ""
     key = index if index is not None else known or f"item {number}"
-    slot = Slot(key=key, index=index, id=known, type=type, item={}, text=Text.empty())
+    slot = Slot(key=key, index=index, id=known, type=type, item=item or {}, text=Text.empty())
     open = record.open if index is None else {**record.open, index: number}
     state = set_record(state, slots=record.slots.append(slot), open=open)
     return _name(state, number, known), number
@@ -201,10 +203,10 @@ def announce(state: State, item: dict[str, Any], index: int | None) -> Step:
             )
         if slot.item:
             return fold.note(state, "item_repeated"), ()
-        state = _name(set_slot(state, number, id=slot.id or string(item, "id")), number, item.get("id"))
+        state = set_slot(state, number, id=slot.id or string(item, "id"), item=item)
+        state = _name(state, number, item.get("id"))
     else:
-        state, number = add(state, item["type"], item.get("id"), index)
-    state = set_slot(state, number, item=item)
+        state, number = add(state, item["type"], item.get("id"), index, item)
     slot = state.wire.record.slots[number]
     # The parts of a message start by themselves, and the id of a client's tool search changes on its way.
     if slot.type in ("message", "tool_search_call") or not can_start(state, slot, item):
