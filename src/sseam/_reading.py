@@ -202,17 +202,18 @@ class Reading:
         deadlines = self.deadlines
         deadlines.seen = now
         parser = self.parser
-        state = parser.state
+        before = parser.state
         events = parser.feed(chunk)
+        state = parser.state
         if events:
             deadlines.progressed = now
             deadlines.paused = True
             if not self._marked:
                 self._mark(events, now)
             self.events += events
-            if parser.done:
+            if state.head.result is not None:
                 self._conclude(now)
-        elif parser.state is not state and parser.state.head.deviations is state.head.deviations:
+        elif state is not before and state.head.deviations is before.head.deviations:
             # A signature, or whatever else the neutral side is not told of; empty frames are only counted.
             deadlines.progressed = now
             deadlines.paused = True

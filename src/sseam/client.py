@@ -23,7 +23,7 @@ import math
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
@@ -186,13 +186,10 @@ class _AsyncConnection:
         # A read timeout would be a timer for each read; the stream has one timer for all.
         self._timeout = (limits.connect, None, None, None)
         self._response: Any = None
-        self._chunks: Any = None
+        self.chunks: AsyncIterator[bytes] | None = None
         self._later: Callable[[Callable[[], Coroutine[Any, Any, None]]], None] | None = None
 
-    def read(self) -> Awaitable[bytes]:
-        return self._open() if self._chunks is None else self._chunks.__anext__()
-
-    async def _open(self) -> bytes:
+    async def open(self) -> None:
         http = self._get_http()
         connecting: list[Any] = []
 
@@ -212,18 +209,17 @@ class _AsyncConnection:
         self._later = later()
         self._reading.answered(Response.of(response.status_code, response.headers.multi_items()))
         # The raw bytes as `aiter_raw` gives them, which is one generator more and refuses a mock's body.
-        self._chunks = aiter(response.stream)
-        return b""
+        self.chunks = aiter(response.stream)
 
     async def close(self, *, ended: bool) -> None:
         response, self._response = self._response, None
-        chunks, self._chunks = self._chunks, None
+        chunks, self.chunks = self.chunks, None
         if response is not None:
             await _close(response, chunks, ended=ended)
 
     def __del__(self) -> None:
         if self._response is not None and self._later is not None:
-            self._later(functools.partial(_close, self._response, self._chunks, ended=False))
+            self._later(functools.partial(_close, self._response, self.chunks, ended=False))
 
 
 async def _close(response: Any, chunks: AsyncIterator[bytes] | None, *, ended: bool) -> None:
@@ -290,12 +286,9 @@ class _Connection:
         self._idle = limits.idle
         self._connecting: list[Any] = []  # the connection of a response that has not come yet
         self._response: Any = None
-        self._chunks: Iterator[bytes] | None = None
+        self.chunks: Iterator[bytes] | None = None
 
-    def read(self) -> bytes:
-        return self._open() if self._chunks is None else next(self._chunks)
-
-    def _open(self) -> bytes:
+    def open(self) -> None:
         http = self._get_http()
         connecting = self._connecting = []
 
@@ -309,8 +302,7 @@ class _Connection:
         # For the body the watchdog sees to the limits; a timeout would cost a system call a read.
         response.request.extensions["timeout"]["read"] = None if _connection(response) else self._idle
         self._reading.answered(Response.of(response.status_code, response.headers.multi_items()))
-        self._chunks = iter(response.stream)
-        return b""
+        self.chunks = iter(response.stream)
 
     def interrupt(self) -> None:
         if self._response is not None:
@@ -321,7 +313,7 @@ class _Connection:
 
     def close(self, *, ended: bool) -> None:
         response, self._response = self._response, None
-        chunks, self._chunks = self._chunks, None
+        chunks, self.chunks = self.chunks, None
         if response is None:
             return
         if ended and chunks is not None and _is_reusable(response):

@@ -51,6 +51,9 @@ class Parser:
         accept: neutral stop reasons to take as an end besides "end_turn" and "tool_use".
         limits: for the framer.
 
+    Attributes:
+        state: the reducer's state: another object after whatever said something, the same after a ping.
+
     Raises:
         TypeError, ValueError: an argument that is none of these.
     """
@@ -70,9 +73,9 @@ class Parser:
         self._reduce = self._protocol.reduce
         self._framer = AnyFramer(limits) if protocol in ARRAYS else Framer(limits)
         if dialect is None and not (strict or tools or accept):
-            self._state = _beginning(protocol)
+            self.state = _beginning(protocol)
         else:
-            self._state = self._protocol.initial(dialect=dialect, strict=strict, tools=tools, accept=accept)
+            self.state = self._protocol.initial(dialect=dialect, strict=strict, tools=tools, accept=accept)
         self._result: Done | Failed | None = None
 
     @property
@@ -81,14 +84,9 @@ class Parser:
         return self._result is not None
 
     @property
-    def state(self) -> fold.State[Any]:
-        """The reducer's state: another object after whatever said something, the same after a ping."""
-        return self._state
-
-    @property
     def partial(self) -> Message:
         """The message so far: text as far as it came, released calls, everything else withheld."""
-        return fold.partial(self._state)
+        return fold.partial(self.state)
 
     def feed(self, chunk: bytes) -> list[Event]:
         """The events that `chunk` completes. Never raises for what the stream holds: a fault is a
@@ -126,19 +124,19 @@ class Parser:
         events: list[Event] = []
         if recording and tail.frame is not None and _is_whole(tail.frame.data):
             try:
-                self._state = fold.note(self._state, "unterminated_tail")
+                self.state = fold.note(self.state, "unterminated_tail")
             except ProtocolError as error:
                 return self._fail(error.at(frame=tail.frame.number, offset=tail.frame.offset))
             events += self._run([tail.frame])
             lost = False
-        if self._result is None and (body := _json_body(tail.stray, alone=not self._state.head.begun)):
+        if self._result is None and (body := _json_body(tail.stray, alone=not self.state.head.begun)):
             events += self.feed_body(body)
             lost = False
         if self._result is None:
-            state, last = self._protocol.finish(self._state)
+            state, last = self._protocol.finish(self.state)
             if lost and isinstance(last[-1], Done):
-                state, last = fold.fail(self._state, TruncatedStream("stream ended inside a frame"))
-            self._state = state
+                state, last = fold.fail(self.state, TruncatedStream("stream ended inside a frame"))
+            self.state = state
             if isinstance(last[-1], Failed):
                 _add_tail(last[-1].error, tail)
             events += self._note(last, None)
@@ -159,7 +157,7 @@ class Parser:
                 raise RuntimeError("the stream is not over")
 
     def _run(self, frames: list[Frame]) -> list[Event]:
-        state = self._state
+        state = self.state
         decode, reduce = self._decode, self._reduce
         events: list[Event] = []
         for frame in frames:
@@ -176,15 +174,15 @@ class Parser:
                     result.error.at(frame=frame.number, offset=frame.offset)
                 self._result = result
                 break
-        self._state = state
+        self.state = state
         return events
 
     def _fail(self, error: SseamError) -> list[Event]:
-        self._state, events = fold.fail(self._state, error)
+        self.state, events = fold.fail(self.state, error)
         return self._note(events, None)
 
     def _note(self, events: tuple[Event, ...], offset: int | None) -> list[Event]:
-        result = self._state.head.result
+        result = self.state.head.result
         if isinstance(result, Failed):
             result.error.at(offset=offset)
         self._result = result
@@ -195,7 +193,7 @@ class Parser:
         try:
             decoded = loads(body)
         except ProtocolError as error:
-            what = "The body" if not self._state.head.begun else "What stands outside of events"
+            what = "The body" if not self.state.head.begun else "What stands outside of events"
             found = f"{what} is {_looks_like(body)}: {excerpt(body[:1024])}"
             return self._fail(FramingError(f"not an event stream, and {error.detail}", hint=found))
         return self.feed_response(decoded)
@@ -208,7 +206,7 @@ class Parser:
         except ProtocolError as error:
             return self._fail(error)
         for wire in wires:
-            self._state, caused = self._reduce(self._state, wire)
+            self.state, caused = self._reduce(self.state, wire)
             events += caused
         return events + self._note((), None)
 

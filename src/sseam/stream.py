@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sized
 from types import TracebackType
 from typing import Any, Protocol, Self, Unpack
 
@@ -20,10 +20,13 @@ __all__ = ["AsyncStream", "Stream", "aiter_events", "iter_events"]
 
 
 class Source(Protocol):
-    """Where the bytes of a call come from; made anew, it would be another call."""
+    """Where the bytes of a call come from."""
 
-    def read(self) -> bytes:
-        """The next bytes. Raises `StopIteration` at the end. After `close` it begins the next attempt."""
+    chunks: Iterator[bytes] | None
+    """The bytes; None before `open` and after `close`."""
+
+    def open(self) -> None:
+        """Begin an attempt: `chunks` are there then."""
         ...
 
     def close(self, *, ended: bool) -> None:
@@ -31,15 +34,17 @@ class Source(Protocol):
         ...
 
     def interrupt(self) -> None:
-        """End a `read` that another thread is blocked in, if that can be."""
+        """End a read that another thread is blocked in, if that can be."""
         ...
 
 
 class AsyncSource(Protocol):
     """As `Source`, for coroutines."""
 
-    def read(self) -> Awaitable[bytes]:
-        """The next bytes. Raises `StopAsyncIteration` at the end. After `close` it begins the next attempt."""
+    chunks: AsyncIterator[bytes] | None
+
+    async def open(self) -> None:
+        """Begin an attempt: `chunks` are there then."""
         ...
 
     async def close(self, *, ended: bool) -> None:
@@ -93,55 +98,51 @@ class Stream(_Liveness):
         return self._events()
 
     def _events(self) -> Iterator[Event]:
-        reading, waiting = self._reading, self._reading.events
+        reading, waiting, lock = self._reading, self._reading.events, self._lock
         while True:
             if not waiting:
-                self._advance()
+                with lock:
+                    self._read(until=waiting)
+                    if not waiting or reading.failed:
+                        self._release()
+            if reading.given_up is not None:
+                self._release_unread()
             event = reading.take()
             if event is None:
                 return
             yield event
 
-    def _advance(self) -> None:
-        """Read until there is an event, or the end."""
-        reading = self._reading
-        with self._lock:
-            while not reading.events and not reading.over:
-                self._read()
-            if (reading.over and not reading.ended) or not reading.events:
-                self._release()
-        if reading.given_up is not None:
-            self._release_unread()
-
-    def _read(self) -> None:
-        reading, watchdog, deadlines = self._reading, self._watchdog, self._reading.deadlines
-        if reading.fresh:
-            reading.begin()
-        elif deadlines.paused:
-            deadlines.wait(time.monotonic())
-        try:
-            if deadlines.due < watchdog.watched:
-                watchdog.watch()
-            chunk = self._source.read()
-        except Interrupted as stop:
-            reading.interrupted(late=stop.late)
-        except StopIteration:
-            self._feed(None)
-        except BaseException as cause:
+    def _read(self, until: Sized = ()) -> None:
+        """Read until there is something in `until`, or to the end."""
+        reading, source = self._reading, self._source
+        deadlines, watchdog = reading.deadlines, self._watchdog
+        while not reading.over and not until:
+            if reading.pause is not None:
+                self._start_over(reading.pause)
+                continue
+            if reading.fresh:
+                reading.begin()
+            elif deadlines.paused:
+                deadlines.wait(time.monotonic())
+            chunk: bytes | None = b""
+            try:
+                if deadlines.due < watchdog.watched:
+                    watchdog.watch()
+                if source.chunks is None:
+                    source.open()
+                else:
+                    chunk = next(source.chunks)
+            except StopIteration:
+                chunk = None
+            except Interrupted as stop:
+                reading.interrupted(late=stop.late)
+            except BaseException as cause:
+                if not watchdog.late:
+                    self._break_off(cause)
             if watchdog.late:
                 reading.interrupted(late=True)
-            else:
-                self._break_off(cause)
-        else:
-            self._feed(chunk)
-        if reading.pause is not None:
-            self._start_over(reading.pause)
-
-    def _feed(self, chunk: bytes | None) -> None:
-        if self._watchdog.late:
-            self._reading.interrupted(late=True)
-        elif self._reading.given_up is None:
-            self._reading.feed(chunk)
+            elif chunk != b"" and not reading.over:
+                reading.feed(chunk)
 
     def _break_off(self, cause: BaseException) -> None:
         try:
@@ -168,8 +169,7 @@ class Stream(_Liveness):
             SseamError: what is wrong with the stream; its `partial` is the message so far.
         """
         with self._lock:
-            while not self._reading.over:
-                self._read()
+            self._read()
             self._release()
             return self._reading.message()
 
@@ -242,43 +242,45 @@ class AsyncStream(_Liveness):
     async def _next(self) -> Event:
         reading = self._reading
         if not reading.events:
-            while not reading.events and not reading.over:
-                await self._read()
-            if (reading.over and not reading.ended) or not reading.events:
+            await self._read(until=reading.events)
+            if reading.over and not (reading.events and reading.ended):
                 await self._release()
         event = reading.take()
         if event is None:
             raise StopAsyncIteration
         return event
 
-    async def _read(self) -> None:
-        """One chunk more: read by this task, or by the one that is at it already."""
-        if self._busy:
-            await self._wait_turn()
-            return
-        reading = self._reading
-        self._busy = True
-        if reading.fresh:
-            reading.begin()
-        try:
+    async def _read(self, until: Sized = ()) -> None:
+        """Read until there is something in `until`, or to the end. Of several tasks one reads, the others wait."""
+        reading, source, guard = self._reading, self._source, self._interrupt.guard
+        while not reading.over and not until:
+            if self._busy:
+                await self._wait_turn()
+                continue
+            self._busy = True
+            chunk: bytes | None = b""
             try:
-                chunk = await self._interrupt.guard(self._source.read)
+                if reading.pause is not None:
+                    await self._start_over(reading.pause)
+                    continue
+                if reading.fresh:
+                    reading.begin()
+                if source.chunks is None:
+                    await guard(source.open)
+                else:
+                    chunk = await guard(source.chunks.__anext__)
+            except StopAsyncIteration:
+                chunk = None
             except Interrupted as stop:
                 reading.interrupted(late=stop.late)
-            except StopAsyncIteration:
-                if reading.given_up is None:
-                    reading.feed(None)
             except BaseException as cause:
                 await self._break_off(cause)
-            else:
-                if reading.given_up is None:
-                    reading.feed(chunk)
-            if reading.pause is not None:
-                await self._start_over(reading.pause)
-        finally:
-            self._busy = False
-            if self._turn is not None:
-                self._pass_turn()
+            finally:
+                self._busy = False
+                if self._turn is not None:
+                    self._pass_turn()
+            if chunk != b"" and not reading.over:
+                reading.feed(chunk)
 
     async def _break_off(self, cause: BaseException) -> None:
         try:
@@ -309,8 +311,7 @@ class AsyncStream(_Liveness):
 
     async def message(self) -> Message:
         """The final message, reading whatever is left. As `Stream.message`."""
-        while not self._reading.over:
-            await self._read()
+        await self._read()
         await self._release()
         return self._reading.message()
 
@@ -376,16 +377,16 @@ class _AsyncEvents:
 class _Chunks:
     """An iterable of chunks as a source."""
 
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._source = chunks
-        self._chunks = iter(chunks)
+    def __init__(self, source: Iterable[bytes]) -> None:
+        self._source = source
+        self.chunks: Iterator[bytes] | None = iter(source)
 
-    def read(self) -> bytes:
-        return next(self._chunks)
+    def open(self) -> None:
+        """Nothing: an iterable is open from the start, and is not opened again."""
 
     def close(self, *, ended: bool) -> None:
         del ended
-        close = getattr(self._source, "close", None) or getattr(self._chunks, "close", None)
+        close = getattr(self._source, "close", None) or getattr(self.chunks, "close", None)
         if close is not None:
             close()
 
@@ -396,16 +397,16 @@ class _Chunks:
 class _AsyncChunks:
     """An async iterable of chunks as a source."""
 
-    def __init__(self, chunks: AsyncIterable[bytes]) -> None:
-        self._source = chunks
-        self._chunks = aiter(chunks)
+    def __init__(self, source: AsyncIterable[bytes]) -> None:
+        self._source = source
+        self.chunks: AsyncIterator[bytes] | None = aiter(source)
 
-    def read(self) -> Awaitable[bytes]:
-        return self._chunks.__anext__()
+    async def open(self) -> None:
+        """Nothing: as `_Chunks.open`."""
 
     async def close(self, *, ended: bool) -> None:
         del ended
-        close: Any = getattr(self._source, "aclose", None) or getattr(self._chunks, "aclose", None)
+        close: Any = getattr(self._source, "aclose", None) or getattr(self.chunks, "aclose", None)
         if close is not None:
             await close()
 
