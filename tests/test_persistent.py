@@ -41,6 +41,8 @@ def test_an_index_forks() -> None:
     assert [index.get("b") for index in (empty, one, two, fork)] == [None, None, 1, 5]
     assert [index.get("a") for index in (empty, one, two, fork)] == [None, 0, 0, 0]
     assert two.get("c") is None
+    again = empty.add("d", 0)  # one first map begins every stream
+    assert (again.get("a"), one.get("d"), again.get("d")) == (None, None, 0)
     assert fork.get("c") == 1
     assert two != fork
     assert two == Index[str]().add("a", 0).add("b", 1)

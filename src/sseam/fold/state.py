@@ -309,7 +309,7 @@ def set_usage(state: State[W], wire: W, usage: Usage) -> Step[W]:
 def count(raw: Any, key: str) -> int | None:
     """The whole number that `raw` reports under `key`, None where it reports none."""
     value: Any = raw.get(key) if type(raw) is dict else None  # pyright: ignore
-    return value if type(value) is int else None
+    return value if type(value) is int else None  # pyright: ignore[reportUnknownArgumentType]
 
 
 def set_stop(state: State[W], wire: W, reason: str, raw_reason: str) -> State[W]:
