@@ -86,6 +86,7 @@ class Reading:
         self._began: float | None = None
         self._first_event: float | None = None
         self._first_text: float | None = None
+        self._waited = 0.0
         self._received: Received = "nothing"
         self._started = False  # a Start was given to the reader
         self._response: Response | None = None
@@ -174,8 +175,7 @@ class Reading:
         if self._began is None:
             self._began = now
         self.deadlines.begin(now)
-        self.attempts.append(Attempt(number=len(self.attempts) + 1, waited=self.pause or 0.0))
-        self.pause = None
+        self.attempts.append(Attempt(number=len(self.attempts) + 1, waited=self._waited))
 
     def answered(self, response: Response) -> None:
         """Status and headers came. Raises `FramingError` for a content coding that is not known."""
@@ -251,6 +251,7 @@ class Reading:
         """The pause is over: the next attempt may begin."""
         self.parser = self._make_parser()
         self.fresh = True
+        self._waited, self.pause = self.pause or 0.0, None
         self._received = "nothing"
         self._response = self._decoder = self._body = None
         self._looked = False
