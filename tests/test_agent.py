@@ -125,6 +125,20 @@ def test_eager_tools_overlap_with_the_stream(backend: str, fine: bool) -> None:
     assert virtual.run(backend, main) == pytest.approx((10, 6))
 
 
+@backends
+def test_eager_tools_start_in_a_stream_that_never_waits(backend: str) -> None:
+    """B243: what comes all at once does not keep the tools from starting."""
+
+    async def main() -> None:
+        events: list[AgentEvent] = []
+        async with begin(FakeClient([tool_call("a", "look", seconds=0), *["so"] * 30], ["done"])) as run:
+            await read(run, events)
+        told = kinds(events)
+        assert told.index("ToolStarted") < told.index("ModelText") < told.index("ModelDone")
+
+    virtual.run(backend, main)
+
+
 # ---- faults of the stream
 
 
@@ -352,6 +366,8 @@ def test_a_call_written_as_text_is_asked_for_again(backend: str) -> None:
         assert (result.turns, result.requests, result.usage) == (1, 3, Usage(output_tokens=6))
         assert [event.turn for event in events if isinstance(event, TurnDiscarded)] == [1, 1]
         assert [event.turn for event in events if isinstance(event, TurnStarted)] == [1, 1, 1]
+        told = [kind for kind in kinds(events) if kind in ("ToolStarted", "ToolFinished", "TurnDiscarded")]
+        assert told == ["ToolStarted", "ToolFinished", "TurnDiscarded"] * 2
 
         client = FakeClient(*[bad] * 9)
         error = await fail(begin(client), OutputProtocolViolation)
@@ -405,6 +421,8 @@ def test_a_pause_sends_everything_back(backend: str, reason: str) -> None:
         client = FakeClient(["So ", Stop(reason)], ["far."])
         result = await begin(client)
         assert result.text == "So far."
+        before_calls = FakeClient(["Let me see. ", Stop(reason)], [tool_call("a", "write")], ["Done."])
+        assert (await begin(before_calls)).text == "Done."
         paused = client.requests[1].context.messages[1]
         assert isinstance(paused, Message)
         assert (paused.text, paused.stop_reason) == ("So ", reason)
@@ -751,6 +769,16 @@ def broken(event: AgentEvent) -> None:
 def test_a_sync_stream_does_not_block_the_loop(backend: str) -> None:
     """B243; and a read that blocks is given up at once, in its thread."""
     client = SyncClient(["Hm", 0.2, "so"], ["Hm", 0.5, "so"])
+    closed: list[str] = []
+
+    class PlainClient:
+        def stream(self, request: ModelRequest) -> Iterator[ModelEvent]:
+            del request
+            try:
+                yield ModelDone("end_turn", assistant("plain"))
+                raise AssertionError("read behind the last event")
+            finally:
+                closed.append("closed")
 
     async def main() -> None:
         ticks = 0
@@ -775,6 +803,10 @@ def test_a_sync_stream_does_not_block_the_loop(backend: str) -> None:
             with pytest.raises(RunCancelled):
                 await run.result()
             assert time.monotonic() - start < 0.3
+        assert client.open == 0, "left although its reader was at work"
+        async with run_agent(PlainClient(), "?") as run:
+            assert (await run.result()).text == "plain"
+        assert closed == ["closed"]
 
     anyio.run(main, backend=backend)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import anyio
@@ -12,12 +12,13 @@ import pytest
 
 import virtual
 from agents import ASKED, backends, begin, fail, read, require_sendable, results_of, write
-from sseam.agent import AgentEvent, AgentRun, RunCancelled, RunTimeout, run_agent
+from sseam.agent import AgentEvent, AgentRun, ModelRequest, RunCancelled, RunTimeout, run_agent
 from sseam.approval import Allow, Approval
 from sseam.cancel import CancelToken
 from sseam.errors import ApiError, TransportError
+from sseam.events import Event
 from sseam.message import ToolCall
-from sseam.model import ModelText
+from sseam.model import ModelEvent, ModelText
 from sseam.testing import FakeClient, Pause, tool_call
 from sseam.tools import Tool, ToolContext
 
@@ -47,13 +48,13 @@ ABORTS = [Abort.by_cancel, Abort.by_token, Abort.by_thread]
 
 
 class Checkpoint:
-    """Where the abort comes, what the run says before it, and what it has committed then."""
+    """Where the abort comes, what the model says, and what becomes of its calls."""
 
-    def __init__(self, name: str, answered: list[str], *, turns: list[Any], **hooks: str) -> None:
+    def __init__(self, name: str, at: str, *turns: list[Any], answered: Sequence[str] = ()) -> None:
         self.name = name
-        self.answered = answered  # the statuses of the calls, [] where nothing was committed
+        self.at = at
         self.turns = turns
-        self.hooks = hooks
+        self.answered = answered  # a piece of each result that is committed; none: nothing is
 
     def __repr__(self) -> str:
         return self.name
@@ -70,95 +71,143 @@ def step_abort() -> None:
 TWO = [tool_call("a", "work"), tool_call("b", "work")]
 
 CHECKPOINTS = [
-    Checkpoint("before the first turn", [], turns=[], at="start"),
-    Checkpoint("before the next turn", ["worked", "worked"], turns=[TWO], at="TurnCommitted"),
-    Checkpoint("at the first event", [], turns=[["Hm", step_abort, " so", *TWO]]),
-    Checkpoint("at a released call", [], turns=[["Hm", *TWO, step_abort]], at="ModelToolCall"),
-    Checkpoint("with the last event", [], turns=[["Hm", *TWO, step_abort]]),
-    Checkpoint("at the last event, by its reader", [], turns=[["Hm", *TWO]], at="ModelDone"),
-    Checkpoint("with the last event of an answer", [], turns=[["Hm", step_abort]]),
-    Checkpoint("in a blocked read", [], turns=[["Hm", Pause(100)]], at="blocked"),
-    Checkpoint("before a tool", [NOT_RUN, NOT_RUN], turns=[TWO], at="approve"),
-    Checkpoint("after an approval", ["worked", NOT_RUN], turns=[TWO], at="approve b"),
-    Checkpoint("after an execution", [CANCELLED, NOT_RUN], turns=[TWO], at="work a"),
-    Checkpoint("after the last execution", ["worked", CANCELLED], turns=[TWO], at="work b"),
-    Checkpoint("in a blocked tool", ["worked", CANCELLED], turns=[TWO], at="block b"),
+    Checkpoint("before the first turn", "start"),
+    Checkpoint("before the next turn", "TurnCommitted", TWO, answered=["worked", "worked"]),
+    Checkpoint("at the first event", "", ["Hm", step_abort, *["so"] * 9, *TWO]),
+    Checkpoint("at a released call", "ModelToolCall", ["Hm", *TWO, *["so"] * 9]),
+    Checkpoint("with the last event", "", ["Hm", *TWO, step_abort]),
+    Checkpoint("at the last event, by its reader", "ModelDone", ["Hm", *TWO]),
+    Checkpoint("with the last event of an answer", "", ["Hm", step_abort]),
+    Checkpoint("between the stream and the commit", "close", ["Hm", *TWO]),
+    Checkpoint("between the stream and the commit of an answer", "close", ["Hm"]),
+    Checkpoint("in a blocked read", "block", ["Hm", Pause(100)]),
+    Checkpoint("before a tool", "approve a", TWO, answered=[NOT_RUN, NOT_RUN]),
+    Checkpoint("after an approval", "approve b", TWO, answered=["worked", NOT_RUN]),
+    Checkpoint("after an execution", "work a", TWO, answered=[CANCELLED, NOT_RUN]),
+    Checkpoint("after the last execution", "work b", TWO, answered=["worked", CANCELLED]),
+    Checkpoint("in a blocked tool", "block b", TWO, answered=["worked", CANCELLED]),
 ]
+BY_READER = ("TurnCommitted", "ModelToolCall", "ModelDone")
 
 
-@backends
-@pytest.mark.parametrize("abort", ABORTS)
-@pytest.mark.parametrize("cooperative", [True, False])
-@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
-def test_every_checkpoint_against_every_abort(
-    backend: str, checkpoint: Checkpoint, abort: Callable[[Abort], None], cooperative: bool
-) -> None:
-    """B190, B208: nothing that comes after the signal is handed out or stored, and the history can be sent."""
-    at = checkpoint.hooks.get("at", "")
-    token = CancelToken()
-    seen: list[AgentEvent] = []
-    aborted_at: list[int] = []
-    runs: list[AgentRun] = []
+class Scene:
+    """A run that is given up at a checkpoint, and what was seen of it."""
 
-    def give_up() -> None:
-        if not aborted_at:
-            aborted_at.append(len(seen))
-            abort(Abort(runs[0], token))
+    def __init__(self, checkpoint: Checkpoint, abort: Callable[[Abort], None], cooperative: bool) -> None:
+        self.at = checkpoint.at
+        self.abort = abort
+        self.token = CancelToken()
+        self.cooperative = cooperative
+        self.client = FakeClient(*map(self.script, checkpoint.turns), ["never"], cooperative=cooperative)
+        self.run = begin(
+            self,
+            tools=[Tool.from_function(self.work, description="")],
+            approve=self.approve,
+            cancel=self.token,
+            max_parallel=1,
+        )
+        self.seen: list[AgentEvent] = []
+        self.seen_before = -1  # events that were read when the run was given up
+        self.after: list[str] = []  # what was asked of the client, the hook and the tool behind that
 
-    def give_up_at(event: AgentEvent) -> None:
-        if type(event).__name__ == at:
-            give_up()
+    def script(self, turn: list[Any]) -> list[Any]:
+        return [self.give_up if step is step_abort else step for step in turn]
 
-    async def work(context: ToolContext) -> str:
-        if at == f"block {context.call_id}":
+    @property
+    def given_up(self) -> bool:
+        return self.seen_before >= 0
+
+    def give_up(self) -> None:
+        if not self.given_up:
+            self.seen_before = len(self.seen)
+            self.abort(Abort(self.run, self.token))
+
+    def give_up_at(self, event: AgentEvent) -> None:
+        if type(event).__name__ == self.at:
+            self.give_up()
+
+    async def give_up_later(self) -> None:
+        await anyio.sleep(1)
+        self.give_up()
+
+    def note(self, what: str) -> None:
+        if self.given_up:
+            self.after.append(what)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Event | ModelEvent]:
+        self.note("request")
+        try:
+            async with contextlib.aclosing(self.client.stream(request)) as events:
+                async for event in events:
+                    yield event
+                    self.note("event")
+        finally:
+            if self.at == "close":
+                self.give_up()
+
+    async def work(self, context: ToolContext) -> str:
+        self.note("tool")
+        if self.at == f"block {context.call_id}":
             await anyio.sleep(100)
-        if at == f"work {context.call_id}":
-            give_up()
+        if self.at == f"work {context.call_id}":
+            self.give_up()
         return "worked"
 
-    async def approve(call: ToolCall) -> Approval:
-        if at in ("approve", f"approve {call.id}"):
+    async def approve(self, call: ToolCall) -> Approval:
+        self.note("approval")
+        if self.at == f"approve {call.id}":
             await anyio.sleep(0.5)  # the call before is done by then
-            give_up()
+            self.give_up()
         return Allow()
 
-    async def give_up_later() -> None:
-        await anyio.sleep(1)
-        give_up()
-
-    async def main() -> None:
-        turns = [[give_up if step is step_abort else step for step in turn] for turn in checkpoint.turns]
-        client = FakeClient(*turns, ["never"], cooperative=cooperative)
-        tools = [Tool.from_function(work, description="")]
-        run = begin(client, tools=tools, approve=approve, cancel=token, max_parallel=1)
-        runs.append(run)
-        if at == "start":
-            give_up()
-        start = anyio.current_time()
+    async def play(self, reads: bool) -> RunCancelled:
         async with anyio.create_task_group() as tasks:
-            if at.startswith("block"):
-                tasks.start_soon(give_up_later)
-            async with run:
+            if self.at == "start":
+                self.give_up()
+            if self.at.startswith("block"):
+                tasks.start_soon(self.give_up_later)
+            start = anyio.current_time()
+            async with self.run as run:
                 with pytest.raises(RunCancelled) as caught:
-                    await read(run, seen, give_up_at)
-                assert anyio.current_time() - start <= 3, "what is blocked is interrupted"
+                    await (read(run, self.seen, self.give_up_at) if reads else run.result())
+                assert anyio.current_time() - start <= 1, "what is blocked is interrupted"
                 with pytest.raises(RunCancelled):
                     await run.result()
                 context = run.context
+                await anyio.sleep(0.01)
+                assert self.client.open == 0 or not self.cooperative, "interrupted, though nobody has left yet"
             tasks.cancel_scope.cancel()
-        assert aborted_at == [len(seen)], "no event after the signal"
         assert run.context == context, "what is committed then is final"
-        assert caught.value.run is not None
-        assert caught.value.run.context == context
+        return caught.value
+
+
+@backends
+@pytest.mark.parametrize("reads", [True, False], ids=["read", "awaited"])
+@pytest.mark.parametrize("abort", ABORTS)
+@pytest.mark.parametrize("cooperative", [True, False], ids=["cooperative", "ignoring"])
+@pytest.mark.parametrize("checkpoint", CHECKPOINTS, ids=repr)
+def test_every_checkpoint_against_every_abort(
+    backend: str, checkpoint: Checkpoint, abort: Callable[[Abort], None], cooperative: bool, reads: bool
+) -> None:
+    """B190, B208: nothing that comes after the signal is handed out or stored, and the history can be sent."""
+    if checkpoint.at in BY_READER and not reads:
+        return  # nobody is there to give it up
+
+    async def main() -> None:
+        scene = Scene(checkpoint, abort, cooperative)
+        error = await scene.play(reads)
+        assert len(scene.seen) == (scene.seen_before if reads else 0), "no event after the signal"
+        assert scene.after in ([], ["event"]), "nothing is begun, and at most the next event is taken"
+        assert len(scene.client.requests) == len(checkpoint.turns)
+        context = scene.run.context
+        assert error.run is not None
+        assert error.run.context == context
         require_sendable(context)
-        found = [text for _, text in results_of(context.messages)]
         assert len(context.messages) == (3 if checkpoint.answered else 1)
+        found = [text for _, text in results_of(context.messages)]
         assert len(found) == len(checkpoint.answered)
         for text, expected in zip(found, checkpoint.answered, strict=True):
             assert expected in text
-        assert client.open == 0 or not cooperative
-        if checkpoint.answered[-1:] == [CANCELLED]:
-            assert [e.status for e in caught.value.run.executions][-1] == "cancelled"
 
     virtual.run(backend, main)
 

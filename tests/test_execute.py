@@ -558,6 +558,41 @@ def test_checkpoint_after_the_execution(backend: str) -> None:
     assert "result" not in execution.result.text.replace("its result", "")
 
 
+def test_checkpoint_before_the_tool(backend: str) -> None:
+    """B190: of two calls that have their places, the one that has not begun does not begin after the cancel."""
+    token = CancelToken()
+    began: list[str] = []
+
+    async def work(id: str) -> None:
+        began.append(id)
+        token.cancel()
+
+    calls = [tool_call(id, "work", id=id) for id in "abc"]
+    run = Tool.from_function(work, description="")
+    executions = virtual.run(backend, lambda: carry_out([run], calls, cancel=token))
+    assert len(began) == 1
+    assert sorted(statuses(executions)) == ["cancelled", "not_run", "not_run"]
+
+
+def test_leaving_waits_for_what_winds_down(backend: str) -> None:
+    cleaned: list[str] = []
+
+    async def work() -> None:
+        try:
+            await anyio.sleep(100)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.sleep(1)
+            cleaned.append("up")
+
+    async def main() -> None:
+        with anyio.move_on_after(1):
+            await carry_out([Tool.from_function(work, description="")], [tool_call("c", "work")])
+        assert cleaned == ["up"]
+
+    virtual.run(backend, main)
+
+
 # ---- threads
 
 

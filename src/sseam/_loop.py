@@ -350,8 +350,6 @@ class Loop:
             self._commit(message, ToolResultMessage(tuple(execution.result for execution in executions)))
 
     def _commit(self, *messages: HistoryMessage) -> None:
-        if self._abandoned:
-            raise RunCancelled("the run was cancelled")
         self._history += messages
         self._outbox.put(TurnCommitted(self._turn, messages))
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from functools import partial
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 from ._job import GRACE, in_thread
@@ -47,15 +46,12 @@ class _ThreadedReading:
     def __init__(self, stream: Any) -> None:
         self._stream = stream
         self._iterator: Any = None
-        self._blocked = False  # a read was given up and may go on in its thread
 
     def __aiter__(self) -> _ThreadedReading:
         return self
 
     async def __anext__(self) -> Any:
-        self._blocked = True
         event = await in_thread(self._next)
-        self._blocked = False
         if event is _END:
             raise StopAsyncIteration
         return event
@@ -73,16 +69,11 @@ class _ThreadedReading:
             await in_thread(self._close)
 
     def _close(self) -> None:
-        # A generator that is at work in another thread cannot be closed, and a response that is closed under its
-        # reader may complain: neither is a fault of the run, which was given up.
-        with contextlib.suppress(*([Exception] if self._blocked else [])):
-            for close in self._closers():
-                close()
-
-    def _closers(self) -> list[Callable[[], object]]:
-        closers: list[Callable[[], object]] = []
-        if hasattr(self._iterator, "close"):
-            closers.append(self._iterator.close)
-        if hasattr(self._stream, "__exit__") and self._iterator is not None:
-            closers.append(partial(self._stream.__exit__, None, None, None))
-        return closers
+        """Leave the stream, or close its iterator. After a read that was given up it may still be at work in its
+        thread, and raise for it: nobody is told, since the run is over then."""
+        if self._iterator is None:
+            return
+        if hasattr(self._stream, "__exit__"):
+            self._stream.__exit__(None, None, None)
+        elif hasattr(self._iterator, "close"):
+            self._iterator.close()

@@ -56,6 +56,8 @@ class Outbox(Generic[T]):
         import anyio.lowlevel
 
         self._uninterrupted = 0
+        # Trio shuffles what is ready in one step, so only after the second one has everything had its turn.
+        await anyio.lowlevel.checkpoint()
         await anyio.lowlevel.checkpoint()
 
     async def flush(self) -> None:
@@ -85,12 +87,10 @@ class Outbox(Generic[T]):
             self._events.clear()
         self._wake_writer()
 
-    def close(self, *, drop: bool) -> None:
-        """No more events come; with `drop`, those that were not taken are not handed out."""
+    def close(self) -> None:
+        """No more events come."""
         self._closed = True
         self._released = True
-        if drop:
-            self._events.clear()
         self._wake_reader()
         self._wake_writer()
 

@@ -194,9 +194,10 @@ class AgentRun:
         return self
 
     async def __anext__(self) -> AgentEvent:
-        self._heed_token()
         event = await self._outbox.take()
-        self._heed_token()
+        if self._token.cancelled:
+            # Perhaps in another thread, whose word is still on its way to this loop.
+            self._abort(RunCancelled("the run was cancelled"))
         if event is None or isinstance(self._error, RunCancelled):
             self._raise_failure()
             raise StopAsyncIteration
@@ -261,11 +262,6 @@ class AgentRun:
         await anyio.sleep(seconds)
         self._abort(RunTimeout(f"the run took longer than {seconds:g} s", seconds=seconds))
 
-    def _heed_token(self) -> None:
-        # It may have been set in another thread, whose word is still on its way to this loop.
-        if self._token.cancelled:
-            self._abort(RunCancelled("the run was cancelled"))
-
     def _abort(self, error: SseamError) -> None:
         if self._over.is_set:
             return
@@ -281,7 +277,7 @@ class AgentRun:
             self._loop.abandon()
             _tell(error, self._loop.report())
             self._error, self._traceback = error, error.__traceback__
-        self._outbox.close(drop=isinstance(error, RunCancelled))
+        self._outbox.close()
         if self._unsubscribe is not None:
             self._unsubscribe()
         self._over.set()
