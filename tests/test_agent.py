@@ -449,7 +449,8 @@ def test_options_of_the_requests(backend: str) -> None:
 
 def test_arguments_that_make_no_sense() -> None:
     client = FakeClient()
-    for options in ({"max_turns": 0}, {"max_parallel": 0}, {"timeout": 0}, {"tools": [look, look]}):
+    unknown: list[Any] = [{"on_invalid_call": "ignore"}, {"on_max_tokens": "report"}]
+    for options in ({"max_turns": 0}, {"max_parallel": 0}, {"timeout": 0}, {"tools": [look, look]}, *unknown):
         with pytest.raises(ValueError):
             begin(client, **options)
     with pytest.raises(ValueError, match="no function to run"):
@@ -827,7 +828,7 @@ def test_a_thousand_turns_keep_memory_flat(backend: str) -> None:
                 return
             assert len(request.context.messages) == 2 * self.turn - 1
             call = tool_call(f"c{self.turn}", "look", seconds=0)
-            for _ in range(10):
+            for _ in range(3):
                 yield ModelText("x" * 100)
             yield ModelToolCall(call)
             yield ModelDone("tool_use", Message(content=(call,), complete=True))

@@ -22,7 +22,7 @@ from sseam.message import Message, ToolCall
 from sseam.testing import FakeClient, Pause, tool_call
 from sseam.tools import Tool, ToolContext
 
-SEEDS = 250
+SEEDS = 150
 MAX_PARALLEL = 3
 # Few different lengths, so that much happens at the same moment.
 LENGTHS = (0, 0, 1, 1, 2, 3)

@@ -59,7 +59,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run goes on; see `run_agent`. Raises ValueError for numbers that make no sense."""
+    """How a run goes on; see `run_agent`. Raises ValueError for what makes no sense."""
 
     options: Options = Options()
     max_turns: int = 32
@@ -76,6 +76,9 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("max_turns", "max_parallel"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name, values in (("on_invalid_call", ("raise", "report")), ("on_max_tokens", ("raise", "continue"))):
+            if getattr(self, name) not in values:
+                raise ValueError(f"{name} must be one of {values}, got {getattr(self, name)!r}")
         if self.timeout is not None and not self.timeout > 0:
             raise ValueError(f"timeout must be more than 0 seconds, got {self.timeout}")
 

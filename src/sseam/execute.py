@@ -330,11 +330,11 @@ class ToolExecutor:
             self._settle(entry, status, result)
 
     def _watch(self, entry: _Entry, seconds: float) -> Job:
-        watchdog = Job(partial(self._end_in_time, entry, entry.job, seconds))
+        watchdog = Job(partial(self._end_in_time, entry, seconds))
         self._jobs.append(watchdog)
         return watchdog
 
-    async def _end_in_time(self, entry: _Entry, job: Job | None, seconds: float) -> None:
+    async def _end_in_time(self, entry: _Entry, seconds: float) -> None:
         """Settle the call when its time is over, and free its place even if the tool does not react."""
         import anyio
 
@@ -342,8 +342,8 @@ class ToolExecutor:
         if self._goes_on(entry):
             late = f"This call did not finish within {seconds:g} s and was cancelled. It may have had effects."
             self._settle(entry, "timeout", late)
-        if job is not None:
-            await wind_down([job])
+        if entry.job is not None:
+            await wind_down([entry.job])
         self._release(entry)
 
     # ---- places to run
