@@ -163,11 +163,12 @@ def _calls(text: str, names: frozenset[str] | None) -> Iterator[_Call]:
         return
     visible = _without_code(text)
     for format in _FORMATS:
-        yield from _calls_in(visible, format, names)
+        yield from _calls_in(text, visible, format, names)
 
 
-def _calls_in(text: str, format: _Format, names: frozenset[str] | None) -> Iterator[_Call]:
-    openings = list(format.opening.finditer(text))
+def _calls_in(text: str, visible: str, format: _Format, names: frozenset[str] | None) -> Iterator[_Call]:
+    openings = list(format.opening.finditer(visible))
+    # What a call holds may look like code, and hide its end with it.
     closings = [found.span() for found in format.closing.finditer(text)] if format.closing and openings else []
     closings.reverse()
     for number, opening in enumerate(openings):

@@ -88,7 +88,7 @@ def wait(
         return asked if asked <= policy.max_retry_after else None
     if random is None:
         from random import random
-    longest = min(policy.first_wait * 2.0 ** (number - 1), policy.max_wait)
+    longest = min(policy.first_wait * 2.0 ** min(number - 1, 64), policy.max_wait)
     return longest * (1 - 0.25 * random())
 
 
