@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypedDict
 
 import msgspec
 
-from . import forged
+from . import forged, telemetry
 from ._reading import Reading
 from .context import Context, Model, Options
 from .deadlines import TimeLimits
@@ -43,11 +43,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         retry: how often a failed attempt is made again.
         limits: time limits.
         refuse_text_calls: a tool call that was written as text is an `OutputProtocolViolation`.
+        telemetry: make a span of each call, where `opentelemetry-api` is installed.
     """
 
     retry: Retry = Retry()
     limits: TimeLimits = TimeLimits()
     refuse_text_calls: bool = True
+    telemetry: bool = True
 
 
 class Request(msgspec.Struct, frozen=True, repr_omit_defaults=True):
@@ -89,7 +91,6 @@ def reading_of(
     options: Options,
     settings: Settings,
     call: CallOptions,
-    on_end: Callable[[Message, SseamError | None], object] | None = None,
 ) -> Reading:
     """How the answer to a call is read."""
     accept = set(call.get("accept", ()))
@@ -116,5 +117,5 @@ def reading_of(
         limits=settings.limits,
         retry=settings.retry,
         review=review if settings.refuse_text_calls and context.tools else None,
-        on_end=on_end,
+        on_end=telemetry.span_recorder(model, options) if settings.telemetry else None,
     )

@@ -64,6 +64,7 @@ class AsyncClient:
         limits: time limits.
         refuse_text_calls: where tools are declared, a tool call that was written as text in place of
             a real one is an `OutputProtocolViolation`.
+        telemetry: make a span of each call, where `opentelemetry-api` is installed.
         environ: where keys are looked for; the process's environment when not given.
     """
 
@@ -74,11 +75,12 @@ class AsyncClient:
         retry: Retry = Retry(),
         limits: TimeLimits = TimeLimits(),
         refuse_text_calls: bool = True,
+        telemetry: bool = True,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._http: Any = http
         self._is_own = http is None
-        self._settings = Settings(retry=retry, limits=limits, refuse_text_calls=refuse_text_calls)
+        self._settings = Settings(retry=retry, limits=limits, refuse_text_calls=refuse_text_calls, telemetry=telemetry)
         self._environ = environ
 
     def stream(
@@ -134,11 +136,12 @@ class Client:
         retry: Retry = Retry(),
         limits: TimeLimits = TimeLimits(),
         refuse_text_calls: bool = True,
+        telemetry: bool = True,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._http: Any = http
         self._is_own = http is None
-        self._settings = Settings(retry=retry, limits=limits, refuse_text_calls=refuse_text_calls)
+        self._settings = Settings(retry=retry, limits=limits, refuse_text_calls=refuse_text_calls, telemetry=telemetry)
         self._environ = environ
 
     def stream(
