@@ -14,6 +14,7 @@ import anyio
 import brotli
 import httpx
 import httpx2
+import msgspec
 import pytest
 import zstandard
 from tests.calls import (
@@ -35,7 +36,7 @@ from tests.calls import (
     text,
     text_start,
 )
-from tests.server import Answer, End, Pause, Raw, Server, answer, until
+from tests.server import Answer, End, Pause, Raw, Request, Server, answer, until
 
 import sseam
 from sseam import (
@@ -735,3 +736,87 @@ async def test_b216_a_foreign_error_of_the_library_passes(server: Server) -> Non
             await stream.message()
         with pytest.raises(StreamAborted, match="ZeroDivisionError"):
             await stream.message()
+
+
+# ---- a response in the background, joined again
+
+
+def _numbered(number: int, kind: str, **fields: Any) -> bytes:
+    return frame(kind, sequence_number=number, **fields)
+
+
+def _background() -> list[bytes]:
+    """The frames of a response of OpenAI's, each with its number."""
+    item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+    part = {"type": "output_text", "text": "abcd", "annotations": []}
+    whole = {**item, "status": "completed", "content": [part]}
+    place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    response = {"id": "resp_1", "object": "response", "model": "m", "status": "in_progress", "output": []}
+    finished = {**response, "status": "completed", "output": [whole]}
+    events: list[tuple[str, dict[str, Any]]] = [
+        ("response.created", {"response": response}),
+        ("response.in_progress", {"response": response}),
+        ("response.output_item.added", {"output_index": 0, "item": item}),
+        ("response.content_part.added", {**place, "part": {**part, "text": ""}}),
+        *(("response.output_text.delta", {**place, "delta": letter}) for letter in "abcd"),
+        ("response.output_text.done", {**place, "text": "abcd"}),
+        ("response.content_part.done", {**place, "part": part}),
+        ("response.output_item.done", {"output_index": 0, "item": whole}),
+        ("response.completed", {"response": finished}),
+    ]
+    return [_numbered(number, kind, **fields) for number, (kind, fields) in enumerate(events)]
+
+
+BACKGROUND = Options(extra_body={"background": True})
+
+
+@pytest.mark.parametrize("cut", ["between", "inside", "end of the body"])
+async def test_a_background_response_goes_on_where_it_broke(server: Server, run: Run, cut: str) -> None:
+    frames = _background()
+    broken = {"between": [End.CLOSE], "inside": [frames[6][:30], End.RESET], "end of the body": []}[cut]
+
+    def choose(request: Request) -> Answer:
+        if request.method == "POST":
+            return answer(*frames[:6], Pause(0.02), *broken)
+        if len(server.requests) == 2:
+            return answer(status=503)
+        # Two that came already, and a break once more.
+        return answer(*frames[4:8], Pause(0.02), End.CLOSE) if len(server.requests) == 3 else answer(*frames[8:])
+
+    server.choose(choose)
+    of = sseam.models.openai_responses("m", base_url=server.url, keys=())
+    outcome = await run(of, call={"options": BACKGROUND})
+    assert outcome.error is None
+    # What the server sent twice is told, and taken once.
+    assert [deviation.code for deviation in outcome.message.deviations] == ["sequence_repeated"]
+    whole = sseam.parse(b"".join(frames), "openai-responses")
+    assert msgspec.structs.replace(outcome.message, deviations=()) == whole
+    assert [event.text for event in outcome.events if isinstance(event, TextDelta)] == list("abcd")
+    assert sum(isinstance(event, Start) for event in outcome.events) == 1
+    paths = [(request.method, request.path) for request in server.requests]
+    assert paths == [
+        ("POST", "/responses"),
+        ("GET", "/responses/resp_1?stream=true&starting_after=5"),
+        ("GET", "/responses/resp_1?stream=true&starting_after=5"),
+        ("GET", "/responses/resp_1?stream=true&starting_after=7"),
+    ]
+    assert [attempt.status for attempt in outcome.attempts] == [200, 503, 200, 200]
+
+
+async def test_a_background_response_is_not_joined_for_ever(server: Server, run: Run) -> None:
+    server.choose(
+        lambda r: answer(*_background()[:6], Pause(0.02), End.CLOSE) if r.method == "POST" else answer(End.CLOSE)
+    )
+    of = sseam.models.openai_responses("m", base_url=server.url, keys=())
+    outcome = await run(of, call={"options": BACKGROUND})
+    assert isinstance(outcome.error, TransportError)
+    assert outcome.message.text == "ab"
+    assert len(server.requests) == 3
+
+
+async def test_one_in_the_foreground_is_lost_with_its_connection(server: Server, run: Run) -> None:
+    server.add(answer(*_background()[:6], Pause(0.02), End.CLOSE))
+    of = sseam.models.openai_responses("m", base_url=server.url, keys=())
+    outcome = await run(of)
+    assert isinstance(outcome.error, TransportError)
+    assert len(server.requests) == 1

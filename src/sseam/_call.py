@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Collection, Mapping
 from typing import Any, TypedDict
+from urllib.parse import quote
 
 import msgspec
 
@@ -13,10 +14,12 @@ from ._reading import Reading
 from .context import Context, Model, Options
 from .deadlines import TimeLimits
 from .errors import RequestError, SseamError
+from .fold import State
 from .message import Message
 from .models import credential
 from .parser import Parser
 from .protocols import NAMES, load
+from .request import join_url
 from .retry import Retry
 
 __all__ = ["CallOptions", "Request", "Settings", "prepare", "reading_of"]
@@ -89,6 +92,7 @@ def reading_of(
     model: Model,
     context: Context,
     options: Options,
+    request: Request,
     settings: Settings,
     call: CallOptions,
 ) -> Reading:
@@ -110,12 +114,33 @@ def reading_of(
         fault = forged.check(message, context.tools)
         return None if fault is None else fault.at(protocol=load(model.protocol).TITLE)
 
+    def resume(state: State[Any]) -> Request | None:
+        return _resume(model, request, state)
+
+    background = model.protocol == "openai-responses" and options.extra_body.get("background") is True
     return Reading(
         make_parser,
         protocol=model.protocol,
-        requests=True,
+        request=request,
+        resume=resume if background else None,
         limits=settings.limits,
         retry=settings.retry,
         review=review if settings.refuse_text_calls and context.tools else None,
         on_end=telemetry.span_recorder(model, options) if settings.telemetry else None,
     )
+
+
+def _resume(model: Model, request: Request, state: State[Any]) -> Request | None:
+    """The request for the events of a background response behind those that came; None where they have no numbers.
+
+    Only a response that was made in the background goes on without its connection, and can be joined again.
+    Source: OpenAI's API reference, "Get a model response", and its guide "Background mode" (read 2026-11-29).
+    """
+    from .protocols.openai_responses.order import last_number
+
+    last, id = last_number(state), state.head.id
+    if not id or last is None:
+        return None
+    address = join_url(model.base_url, f"/responses/{quote(id, safe='')}")
+    headers = {name: value for name, value in request.headers.items() if name != "content-type"}
+    return Request("GET", f"{address}{'&' if '?' in address else '?'}stream=true&starting_after={last}", headers)

@@ -9,20 +9,24 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from . import response as http
 from .deadlines import NO_LIMITS, Deadlines, TimeLimits
 from .encoding import Decoder, decoder
-from .errors import ApiError, SseamError, StreamAborted, TransportError
+from .errors import ApiError, SseamError, StreamAborted, TransportError, TruncatedStream
 from .events import Done, Event, Failed, Start, TextDelta, UsageUpdate
 from .message import Message, Timing
 from .parser import Parser
 from .protocols import ARRAYS
 from .response import Response
-from .retry import Attempt, Received, Retry, wait
+from .retry import Attempt, Received, Retry, back_off, wait
+
+if TYPE_CHECKING:
+    from ._call import Request
+    from .fold import State
 
 __all__ = ["Reading"]
 
@@ -36,7 +40,9 @@ class Reading:
     Args:
         make_parser: makes the parser of an attempt.
         protocol: name of the protocol, for errors that no parser sees.
-        requests: the bytes are answers to requests, which are counted, timed and made again.
+        request: what the bytes are an answer to: attempts are counted, timed and made again. None where
+            nothing is requested.
+        resume: the request that goes on where a parser's state is, None where nothing does.
         limits: time limits.
         retry: how often a failed attempt is made again.
         review: looks at a finished message; what it returns is its fault.
@@ -47,7 +53,7 @@ class Reading:
         events: what was read and not handed out.
         attempts: the requests that were made.
         deadlines: the time limits as they run.
-        fresh: a request is to be made.
+        request: the one to be made next; fresh: it is to be made now.
         pause: seconds to wait before it, None where none is to be made.
         result: how it ended, None while it goes on.
         over: nothing more is to be read.
@@ -60,7 +66,8 @@ class Reading:
         make_parser: Callable[[], Parser],
         *,
         protocol: str = "",
-        requests: bool = False,
+        request: Request | None = None,
+        resume: Callable[[State[Any]], Request | None] | None = None,
         limits: TimeLimits = NO_LIMITS,
         retry: Retry = _NO_RETRY,
         review: Callable[[Message], SseamError | None] | None = None,
@@ -75,7 +82,10 @@ class Reading:
         self.events: deque[Event] = deque()
         self.attempts: list[Attempt] = []
         self.deadlines = Deadlines(limits)
-        self.fresh = requests
+        self.request = request
+        self._resume = resume
+        self._resumed = 0  # attempts to go on since an event came
+        self.fresh = request is not None
         self.pause: float | None = None
         self.result: Done | Failed | None = None
         self.over = False
@@ -249,10 +259,13 @@ class Reading:
 
     def start_over(self) -> None:
         """The pause is over: the next attempt may begin."""
-        self.parser = self._make_parser()
         self.fresh = True
         self._waited, self.pause = self.pause or 0.0, None
-        self._received = "nothing"
+        if self._resumed:
+            self.parser.reconnect()
+        else:
+            self.parser = self._make_parser()
+            self._received = "nothing"
         self._response = self._decoder = self._body = None
         self._looked = False
         self._plain = True
@@ -277,7 +290,7 @@ class Reading:
         if self._body is not None:
             self._gather(self._body, chunk)
             return None
-        if chunk is None:
+        if chunk is None and not self._go_on(TruncatedStream("the body ended before the stream")):
             self._add(self.parser.finish(), time.monotonic())
         self._plain = self._looked and self._decoder is None
         return chunk
@@ -355,7 +368,41 @@ class Reading:
             fault.partial = msgspec.structs.replace(message, complete=False)
             self._settle(fault, now)
 
+    def _go_on(self, error: SseamError) -> bool:
+        """Whether the rest of the events is asked for in another request, after an attempt that failed."""
+        if self._resume is None:
+            return False
+        if self.deadlines.progressed is not None:
+            self._resumed = 0
+        match error:
+            case TruncatedStream():
+                pass
+            case TransportError(retryable=True) if error.timeout != "total":
+                pass
+            case ApiError(retryable=True) if self._resumed:
+                pass
+            case _:
+                return False
+        request = self._resume(self.parser.state)
+        if request is None or self._resumed >= self._retry.max_retries:
+            return False
+        seconds = back_off(self._retry, self._resumed + 1)
+        now = time.monotonic()
+        if not self.deadlines.fits(seconds, now):
+            return False
+        self._resumed += 1
+        self.request = request
+        self.attempts[-1].error = error
+        self._pause(seconds)
+        return True
+
+    def _pause(self, seconds: float) -> None:
+        self.pause = seconds
+        self.deadlines.stop()
+
     def _fail(self, error: SseamError) -> None:
+        if self._go_on(error):
+            return
         self._add(self.parser.abort(error), time.monotonic())
 
     def _settle(self, error: SseamError, now: float) -> None:
@@ -372,8 +419,7 @@ class Reading:
                 error.request_id = attempt.request_id
             seconds = wait(self._retry, attempt.number, error, self._received)
             if seconds is not None and self.deadlines.fits(seconds, now):
-                self.pause = seconds
-                self.deadlines.stop()
+                self._pause(seconds)
                 return
         partial = error.partial or self.parser.partial
         if self._began is not None:

@@ -92,8 +92,8 @@ class AsyncClient:
             RequestError: what was asked for cannot be sent, or there is no key.
         """
         request = prepare(model, context, options, call.get("key"), self._environ)
-        reading = reading_of(model, context, options, self._settings, call)
-        return AsyncStream(_AsyncConnection(self._get_http, request, reading, self._settings.limits), reading)
+        reading = reading_of(model, context, options, request, self._settings, call)
+        return AsyncStream(_AsyncConnection(self._get_http, reading, self._settings.limits), reading)
 
     async def complete(
         self, model: Model, context: Context, options: Options = Options(), **call: Unpack[CallOptions]
@@ -149,8 +149,8 @@ class Client:
     ) -> Stream:
         """The answer as it comes. As `AsyncClient.stream`."""
         request = prepare(model, context, options, call.get("key"), self._environ)
-        reading = reading_of(model, context, options, self._settings, call)
-        return Stream(_Connection(self._get_http, request, reading, self._settings.limits), reading)
+        reading = reading_of(model, context, options, request, self._settings, call)
+        return Stream(_Connection(self._get_http, reading, self._settings.limits), reading)
 
     def complete(
         self, model: Model, context: Context, options: Options = Options(), **call: Unpack[CallOptions]
@@ -180,11 +180,10 @@ class Client:
 
 
 class _AsyncConnection:
-    """A request and its response as a source of bytes; after `close` the request is sent anew."""
+    """The reading's request and its response as a source of bytes; each `open` sends it anew."""
 
-    def __init__(self, get_http: Callable[[], Any], request: Request, reading: Reading, limits: TimeLimits) -> None:
+    def __init__(self, get_http: Callable[[], Any], reading: Reading, limits: TimeLimits) -> None:
         self._get_http = get_http
-        self._request = request
         self._reading = reading
         # A read timeout would be a timer for each read; the stream has one timer for all.
         self._timeout = (limits.connect, None, None, None)
@@ -201,7 +200,7 @@ class _AsyncConnection:
 
         try:
             response = await http.send(
-                _build(http, self._request, self._timeout, trace), stream=True, follow_redirects=False
+                _build(http, self._reading.request, self._timeout, trace), stream=True, follow_redirects=False
             )
         except BaseException:
             # httpcore does not close a connection whose TLS handshake is cancelled.
@@ -252,13 +251,14 @@ async def _read_out(chunks: AsyncIterator[bytes]) -> None:
     interrupt.stop()
 
 
-def _build(http: Any, request: Request, timeout: object, trace: Callable[[str, dict[str, Any]], object]) -> Any:
+def _build(http: Any, request: Request | None, timeout: object, trace: Callable[[str, dict[str, Any]], object]) -> Any:
     """The library's own request. `trace` is told of the connection's steps."""
+    assert request is not None
     return http.build_request(
         request.method,
         request.url,
         headers=request.headers,
-        content=request.content,
+        content=request.content or None,
         timeout=timeout,
         extensions={"trace": trace},
     )
@@ -279,9 +279,8 @@ def _is_reusable(response: Any) -> bool:
 class _Connection:
     """As `_AsyncConnection`, for threads."""
 
-    def __init__(self, get_http: Callable[[], Any], request: Request, reading: Reading, limits: TimeLimits) -> None:
+    def __init__(self, get_http: Callable[[], Any], reading: Reading, limits: TimeLimits) -> None:
         self._get_http = get_http
-        self._request = request
         self._reading = reading
         # Before the headers only the socket of a new connection is known: for others nothing else ends the wait.
         first = min(_or_never(limits.first_event), _or_never(limits.total))
@@ -299,7 +298,9 @@ class _Connection:
         def trace(event: str, info: dict[str, Any]) -> None:
             _note(event, info, connecting)
 
-        response = http.send(_build(http, self._request, self._timeout, trace), stream=True, follow_redirects=False)
+        response = http.send(
+            _build(http, self._reading.request, self._timeout, trace), stream=True, follow_redirects=False
+        )
         self._response = response
         connecting.clear()
         # For the body the watchdog sees to the limits; a timeout would cost a system call a read.

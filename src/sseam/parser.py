@@ -71,7 +71,8 @@ class Parser:
         self._protocol = load(protocol)
         self._decode = self._protocol.decode
         self._reduce = self._protocol.reduce
-        self._framer = AnyFramer(limits) if protocol in ARRAYS else Framer(limits)
+        self._make_framer = lambda: AnyFramer(limits) if protocol in ARRAYS else Framer(limits)
+        self._framer = self._make_framer()
         if dialect is None and not (strict or tools or accept):
             self.state = _beginning(protocol)
         else:
@@ -99,6 +100,10 @@ class Parser:
             events = self._run(error.frames)
             return events if self._result is not None else events + self._fail(error)
         return self._run(frames) if frames else []
+
+    def reconnect(self) -> None:
+        """The rest of the events comes in another body: whatever frame was cut is forgotten."""
+        self._framer = self._make_framer()
 
     def feed_frame(self, frame: Frame) -> list[Event]:
         """The events of one frame that was framed elsewhere. Not to be mixed with `feed`."""

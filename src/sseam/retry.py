@@ -26,7 +26,7 @@ import msgspec
 from .errors import ApiError, SseamError, TransportError
 from .message import Usage
 
-__all__ = ["Attempt", "Received", "Retry", "retry_after", "should_retry", "wait"]
+__all__ = ["Attempt", "Received", "Retry", "back_off", "retry_after", "should_retry", "wait"]
 
 Received: TypeAlias = Literal["nothing", "bytes", "events", "content"]
 """How far an answer came: bytes of its body, events that only open the message, content."""
@@ -86,6 +86,11 @@ def wait(
     asked = error.retry_after if isinstance(error, ApiError) else None
     if asked is not None:
         return asked if asked <= policy.max_retry_after else None
+    return back_off(policy, number, random=random)
+
+
+def back_off(policy: Retry, number: int, *, random: Callable[[], float] | None = None) -> float:
+    """Seconds before the retry with this number, where nobody says how long: less by up to a quarter, at random."""
     if random is None:
         from random import random
     longest = min(policy.first_wait * 2.0 ** min(number - 1, 64), policy.max_wait)
