@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sseam import toolargs
+from sseam.decoding import loads
 from sseam.toolargs import BadArguments
 
 
@@ -38,12 +39,13 @@ def test_an_object_is_read(text: str, value: dict[str, Any]) -> None:
         ('{"a": 1}{"b": 2}', "malformed", "goes on after the end of the first value, at character 8"),
         ('{"a": 1} done', "malformed", "goes on after"),
         ("{a: 1}", "malformed", "character 1"),
-        ('{"a": NaN}', "malformed", "NaN is not JSON"),
-        ('{"a": -Infinity}', "malformed", "-Infinity is not JSON"),
-        ('{"a": 1e400}', "malformed", "1e400 is too large"),
+        ('{"a": NaN}', "malformed", "none that JSON knows"),
+        ('{"a": -Infinity}', "malformed", "none that JSON knows"),
+        ('{"a": 1e400}', "malformed", "a number that is too large"),
         ('{"a": "\n"}', "malformed", "character"),
         ('{"a": "\\ud83d"}', "malformed", "surrogate"),
         ('{"a": "\\udC00x"}', "malformed", "surrogate"),
+        ('{"a": ' + "[" * 200 + "]" * 200 + "}", "malformed", "nested too deeply"),
         ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "malformed", "nested too deeply"),
         ('{"a": ' + "9" * 5000 + "}", "malformed", "digits"),
         ("[1]", "not_object", "a list"),
@@ -61,6 +63,14 @@ def test_anything_else_is_told(text: str, reason: str, detail: str) -> None:
     assert isinstance(found, BadArguments)
     assert found.reason == reason
     assert detail in found.detail
+
+
+def test_arguments_that_came_as_json_are_held_to_the_same() -> None:
+    found = toolargs.inspect(loads(b'{"a": [{"b": 1, "b": 2}]}'))
+    assert found == BadArguments("duplicate_key", "the key 'b' stands twice in one object")
+    assert toolargs.inspect(loads(b'{"a": {"b": [1, "x", null]}}')) is None
+    assert toolargs.inspect({"a": float("inf")}) is not None
+    assert toolargs.inspect({"\ud800": 1}) is not None
 
 
 @given(st.text())

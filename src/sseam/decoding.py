@@ -12,9 +12,29 @@ import msgspec
 
 from .errors import ProtocolError, excerpt
 
-__all__ = ["convert", "loads", "mapping", "require_utf8"]
+__all__ = ["TwiceGiven", "convert", "json_object", "loads", "mapping", "require_utf8"]
 
 T = TypeVar("T")
+
+
+class TwiceGiven(dict[str, Any]):
+    """An object that gave a key twice; the last value stands, and `key` says which.
+
+    What the object is decides whether that matters: for the arguments of a call it does.
+    """
+
+    key: str
+
+
+def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object of these members, for `json`'s object_pairs_hook."""
+    value = dict(pairs)
+    if len(value) == len(pairs):
+        return value
+    twice = TwiceGiven(value)
+    seen: set[str] = set()
+    twice.key = next(key for key, _ in pairs if key in seen or seen.add(key))
+    return twice
 
 
 def require_utf8(data: bytes) -> None:
@@ -32,11 +52,14 @@ def require_utf8(data: bytes) -> None:
 
 
 def loads(data: bytes) -> Any:
-    """The JSON value in `data`. Raises `ProtocolError` for anything that is none."""
+    """The JSON value in `data`, with its objects as `json_object` makes them.
+
+    Raises `ProtocolError` for anything that is no JSON.
+    """
     require_utf8(data)
     try:
         # Not msgspec: it calls a string that ends in half a surrogate pair truncated.
-        value = json.loads(data, parse_constant=_constant)
+        value = json.loads(data, parse_constant=_constant, object_pairs_hook=json_object)
     except RecursionError:
         raise ProtocolError("data is JSON nested too deeply", hint=excerpt(data)) from None
     except ValueError as error:

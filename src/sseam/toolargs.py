@@ -1,18 +1,22 @@
 """Argument text to arguments: exactly one JSON object, or a named fault.
 
 The text is parsed once, when its block has ended. Parsable is not finished, so nothing here is ever
-asked earlier, and nothing is repaired.
+asked earlier, and nothing is repaired. Arguments that came as JSON already, inside their event, are
+held to the same rules.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from math import isfinite
+from typing import Any, cast
 
 import msgspec
 
-__all__ = ["BadArguments", "parse"]
+from .decoding import TwiceGiven, json_object
+
+__all__ = ["BadArguments", "inspect", "parse"]
 
 
 class BadArguments(msgspec.Struct, frozen=True):
@@ -28,39 +32,11 @@ class BadArguments(msgspec.Struct, frozen=True):
     detail: str
 
 
-class _Refused(ValueError):
-    pass
-
-
-class _DuplicateKey(ValueError):
-    pass
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise _DuplicateKey(f"the key {key!r} stands twice in one object")
-            seen.add(key)
-    return value
-
-
-def _constant(name: str) -> Any:
-    raise _Refused(f"{name} is not JSON")
-
-
-def _float(text: str) -> float:
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise _Refused(f"the number {text} is too large")
-    return number
-
+# A value that is deeper than any schema is no argument; what copies or compares it would break.
+_DEEPEST = 128
 
 # json and not msgspec: msgspec keeps the last of two equal keys without a word.
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
-_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
+_DECODER = json.JSONDecoder(object_pairs_hook=json_object)
 
 
 def parse(text: str) -> dict[str, Any] | BadArguments:
@@ -69,17 +45,50 @@ def parse(text: str) -> dict[str, Any] | BadArguments:
         value: Any = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         return _bad_json(text, error)
-    except _DuplicateKey as error:
-        return BadArguments("duplicate_key", str(error))
     except RecursionError:
-        return BadArguments("malformed", "it is nested too deeply")
-    except ValueError as error:  # _Refused, and Python's own limit on the digits of an integer
+        return _TOO_DEEP
+    except ValueError as error:  # Python's own limit on the digits of an integer
         return BadArguments("malformed", str(error))
-    if type(value) is not dict:
+    if type(value) is not dict and type(value) is not TwiceGiven:
         return BadArguments("not_object", f"it is {_NOUNS[type(value)]}, expected an object")
-    if _SURROGATE_ESCAPE.search(text) and not _encodable(value):
+    arguments = cast("dict[str, Any]", value)
+    return inspect(arguments) or arguments
+
+
+_TOO_DEEP = BadArguments("malformed", "it is nested too deeply")
+
+
+def inspect(arguments: dict[str, Any]) -> BadArguments | None:
+    """What is wrong with arguments that are JSON already, decoded by `decoding.loads`."""
+    level: list[Any] = [arguments]
+    for _ in range(_DEEPEST):
+        deeper: list[Any] = []
+        for value in level:
+            if isinstance(value, dict):
+                if isinstance(value, TwiceGiven):
+                    return BadArguments("duplicate_key", f"the key {value.key!r} stands twice in one object")
+                held = cast("dict[str, Any]", value)
+                deeper += held
+                deeper += held.values()
+            elif isinstance(value, list):
+                deeper += cast("list[Any]", value)
+            elif fault := _bad_scalar(value):
+                return fault
+        if not deeper:
+            return None
+        level = deeper
+    return _TOO_DEEP
+
+
+def _bad_scalar(value: Any) -> BadArguments | None:
+    if isinstance(value, float) and not isfinite(value):
+        return BadArguments("malformed", "it holds a number that is too large, or none that JSON knows")
+    if isinstance(value, str) and not value.isascii() and _SURROGATE.search(value):
         return BadArguments("malformed", "it escapes half of a surrogate pair, which no UTF-8 text can hold")
-    return value  # pyright: ignore[reportUnknownVariableType]
+    return None
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _bad_json(text: str, error: json.JSONDecodeError) -> BadArguments:
@@ -90,14 +99,6 @@ def _bad_json(text: str, error: json.JSONDecodeError) -> BadArguments:
     if cut:
         return BadArguments("truncated", f"it ends inside its JSON, after {len(text):,} characters")
     return BadArguments("malformed", f"{error.msg} at character {error.pos}")
-
-
-def _encodable(value: Any) -> bool:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 _NOUNS = {

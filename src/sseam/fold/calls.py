@@ -30,8 +30,8 @@ def claim(head: Head, index: int, key: int | str, fields: dict[str, Any]) -> Ind
     """The call ids with this call's own, which must be new."""
     id, name = fields["id"], fields["name"]
     where = Where(block=key, call=id or None)
-    if not id or not name:
-        detail = f"tool_use block {key} has no {'name' if id else 'id'}"
+    if not id.strip() or not name.strip():
+        detail = f"tool_use block {key} has no {'name' if id.strip() else 'id'}"
         raise InvalidToolCall(detail, id=id, name=name, reason="unnamed", where=where)
     if head.call_ids.get(id) is not None:
         raise InvalidToolCall(f"tool id {id} used twice", id=id, name=name, reason="duplicate_id", where=where)
@@ -49,8 +49,8 @@ def make_call(part: Part, settings: Settings) -> ToolCall | toolargs.BadArgument
     if fields.get("custom"):
         arguments: dict[str, Any] | toolargs.BadArguments = {"input": text}
     elif not part.arrived and fields.get("input") is not None:
-        arguments = fields["input"]
-        text = msgspec.json.encode(arguments).decode()
+        arguments = toolargs.inspect(fields["input"]) or fields["input"]
+        text = "" if isinstance(arguments, toolargs.BadArguments) else msgspec.json.encode(arguments).decode()
     elif not text.strip():
         arguments, text = {}, "{}"
     else:

@@ -259,9 +259,9 @@ def _start(state: State, index: int, raw: dict[str, Any]) -> Step:
         case wire.ThinkingBlock(text, signature):
             kind = Kind.THINKING
             fields["signature"] = signature or None
-        case wire.ToolUseBlock(id, name, given):
+        case wire.ToolUseBlock(id, name):
             kind, text = Kind.TOOL, None
-            fields.update(id=id or "", name=name or "", input=given, toolset=raw.get("toolset_name"))
+            fields.update(id=id or "", name=name or "", input=raw.get("input"), toolset=raw.get("toolset_name"))
         case wire.RedactedThinkingBlock(data):
             kind, text = Kind.REDACTED, None
             fields["data"] = data

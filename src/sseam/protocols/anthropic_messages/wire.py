@@ -242,6 +242,8 @@ def decode(frame: Frame) -> Event:
         event: Event = _DECODER.decode(data)
     except (msgspec.DecodeError, RecursionError):
         event = _decode_unusual(data)
+    if type(event) in _HOLDS_ARGUMENTS and _gives_arguments(event):
+        event = _decode_unusual(data)  # told apart from arguments that give a key twice
     if not data.isascii():
         require_utf8(data)
     name = _NAMES.get(type(event))
@@ -249,6 +251,16 @@ def decode(frame: Frame) -> Event:
         missing = frame.event in ("message", "")
         return Renamed(event, "event_name_missing" if missing else "event_name_mismatch")
     return event
+
+
+_HOLDS_ARGUMENTS = frozenset({ContentBlockStart, MessageStart})
+
+
+def _gives_arguments(event: Event) -> bool:
+    """Whether an event has arguments of a call in it, whole, where msgspec would keep the last of two equal keys."""
+    if isinstance(event, MessageStart):
+        return bool(event.message.get("content"))
+    return isinstance(event, ContentBlockStart) and bool(event.content_block.get("input"))
 
 
 def _decode_unusual(data: bytes) -> Event:
