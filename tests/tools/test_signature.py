@@ -13,9 +13,9 @@ import msgspec
 import pydantic
 import pytest
 
-from sseam._signature import read_docstring
 from sseam.declared import declare
 from sseam.tools import Tool, ToolContext, tool
+from sseam.tools.signature import read_docstring
 
 if TYPE_CHECKING:
     from decimal import Decimal

@@ -403,7 +403,7 @@ def test_without_jsonschema_a_raw_schema_is_refused_unless_unchecked(monkeypatch
     def missing(name: str) -> Any:
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr("sseam._arguments.import_module", missing)
+    monkeypatch.setattr("sseam.tools.arguments.import_module", missing)
     with pytest.raises(ImportError, match=r"tool raw: .*install sseam\[schema\], or pass validate=False"):
         Tool(name="raw", schema=RAW)
     assert Tool(name="raw", schema=RAW, validate=False).name == "raw"
@@ -416,8 +416,8 @@ def test_optional_packages_are_not_imported_unless_used(monkeypatch: pytest.Monk
         assert name not in ("pydantic", "jsonschema", "referencing")
         return real(name)
 
-    monkeypatch.setattr("sseam._arguments.import_module", guarded)
-    monkeypatch.setattr("sseam._schema.import_module", guarded)
+    monkeypatch.setattr("sseam.tools.arguments.import_module", guarded)
+    monkeypatch.setattr("sseam.tools.schema.import_module", guarded)
     assert one(list[Point]).arguments('{"v": [{"x": 1}]}') == {"v": [Point(1)]}
 
 

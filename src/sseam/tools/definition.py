@@ -16,13 +16,13 @@ from typing import Any, Protocol, TypedDict, Unpack, overload
 
 import msgspec
 
-from . import toolargs
-from ._arguments import Field, PlainReader, Problem, SchemaReader, ToolArgumentsError, TypedReader
-from ._schema import admits_null, drop_nulls, pydantic_adapter, type_schema
-from ._signature import Parameter, Signature, context_parameter, read_signature
-from ._toolio import ToolContext, ToolError, ToolResult
+from .. import toolargs
+from .arguments import Field, PlainReader, Problem, SchemaReader, ToolArgumentsError, TypedReader
+from .exchange import ToolContext
+from .schema import admits_null, drop_nulls, pydantic_adapter, type_schema
+from .signature import Parameter, Signature, context_parameter, read_signature
 
-__all__ = ["Problem", "Tool", "ToolArgumentsError", "ToolContext", "ToolError", "ToolResult", "tool"]
+__all__ = ["Tool", "tool"]
 
 # What the providers allow together: Gemini takes dots, colons and 128 characters, the others less.
 _NAME = re.compile(r"[A-Za-z0-9_.:-]{1,128}")

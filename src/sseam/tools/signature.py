@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_
 
 import msgspec
 
-from ._toolio import ToolContext
+from .exchange import ToolContext
 
 __all__ = ["Docstring", "Parameter", "Signature", "context_parameter", "read_docstring", "read_signature"]
 

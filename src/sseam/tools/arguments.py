@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from . import _types as types
-from .errors import SseamError
+from ..errors import SseamError
+from . import hints
 
 __all__ = ["Problem", "SchemaReader", "ToolArgumentsError", "TypedReader"]
 
@@ -95,7 +95,7 @@ class TypedReader:
         for name, field in self._fields.items():
             if name not in value:
                 if field.required:
-                    expected = types.word(field.type) if field.adapter is None else "a value"
+                    expected = hints.word(field.type) if field.adapter is None else "a value"
                     yield Problem(_join("$", name), expected, _NOTHING)
             elif field.adapter is None:
                 yield from _faults(value[name], field.type, _join("$", name))
@@ -175,32 +175,32 @@ def _own_fault(value: Any, tp: Any, path: str) -> list[Problem]:
     try:
         msgspec.convert(value, tp, str_keys=True)
     except Exception as error:
-        return [_problem(error, value, path, types.choices(tp))]
+        return [_problem(error, value, path, hints.choices(tp))]
     return []
 
 
 def _part_faults(value: Any, tp: Any, path: str) -> Iterator[Problem]:
     if isinstance(value, dict):
         value = cast("dict[str, Any]", value)
-        if (shape := types.fields(tp, value)) is not None:
+        if (shape := hints.fields(tp, value)) is not None:
             yield from _field_faults(value, shape, path)
-        elif (entries := types.mapping(tp)) is not None:
+        elif (entries := hints.mapping(tp)) is not None:
             for key, item in value.items():
                 # The item beside it is replaced by one that fits, so that a fault is the key's.
                 yield from _own_fault({key: None}, dict[entries[0], None], _join(path, key))
                 yield from _faults(item, entries[1], _join(path, key))
     elif isinstance(value, list):
         items = cast("list[Any]", value)
-        for number, (item, part) in enumerate(zip(items, types.items(tp, len(items)), strict=False)):
+        for number, (item, part) in enumerate(zip(items, hints.items(tp, len(items)), strict=False)):
             yield from _faults(item, part, _join(path, number))
 
 
-def _field_faults(value: dict[str, Any], shape: types.Shape, path: str) -> Iterator[Problem]:
+def _field_faults(value: dict[str, Any], shape: hints.Shape, path: str) -> Iterator[Problem]:
     for name, (tp, required) in shape.fields.items():
         if name in value:
             yield from _faults(value[name], tp, _join(path, name))
         elif required:
-            yield Problem(_join(path, name), types.word(tp), _NOTHING)
+            yield Problem(_join(path, name), hints.word(tp), _NOTHING)
     if shape.closed:
         yield from _unknown(value, shape.fields, path)
 
@@ -209,7 +209,7 @@ def _unknown(value: dict[str, Any], known: Any, path: str) -> Iterator[Problem]:
     names = ", ".join(known) or "none"
     for key in value:
         if key not in known:
-            yield Problem(_join(path, key), f"no field of this name (known: {names})", types.json_word(value[key]))
+            yield Problem(_join(path, key), f"no field of this name (known: {names})", hints.json_word(value[key]))
 
 
 _PLACE = re.compile(r"(.*?)(?: - at (?:`key` in )?`\$(.*)`)?", re.DOTALL)
@@ -254,7 +254,7 @@ def _pydantic_problem(fault: dict[str, Any], whole: Any, path: str) -> Problem:
     if kind == "missing":
         return Problem(path, "a value", _NOTHING)
     if kind == "extra_forbidden":
-        return Problem(path, "no field of this name", types.json_word(value))
+        return Problem(path, "no field of this name", hints.json_word(value))
     return Problem(path, fault["msg"].removeprefix("Input should be "), _show(value))
 
 
@@ -284,7 +284,7 @@ def _schema_faults(errors: Any, base: str) -> Iterator[Problem]:
             yield from _unknown(extra, known, path)
         elif rule == "type":
             kinds = cast("list[str]", limit if isinstance(limit, list) else [limit])
-            yield Problem(path, " | ".join(_KIND_WORDS.get(kind, kind) for kind in kinds), types.json_word(value))
+            yield Problem(path, " | ".join(_KIND_WORDS.get(kind, kind) for kind in kinds), hints.json_word(value))
         elif rule == "enum":
             yield Problem(path, f"one of {', '.join(map(_show, limit))}", _show(value))
         elif rule in ("anyOf", "oneOf", "allOf", "not", "if") or rule is None:

@@ -9,8 +9,8 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from ._arguments import ToolArgumentsError
-from .content import Content, DocumentContent, ImageContent, TextContent
+from ..content import Content, DocumentContent, ImageContent, TextContent
+from .arguments import ToolArgumentsError
 
 __all__ = ["ToolContext", "ToolError", "ToolResult"]
 
