@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import sseam
@@ -107,3 +109,10 @@ CHAT = [
 @pytest.mark.parametrize("body", CHAT)
 def test_openai_chat(body: bytes) -> None:
     assert sseam.detect(body) == "openai-chat"
+
+
+@pytest.mark.parametrize("blank", [b"\n", b" \n", b"\r\n", b"[", b"{ "])
+def test_nothing_to_see_is_seen_at_once(blank: bytes) -> None:
+    began = time.process_time()
+    assert sseam.detect(blank * 200_000) is None
+    assert time.process_time() - began < 2

@@ -90,3 +90,11 @@ def test_the_core_loads_neither_a_client_nor_a_loop() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", sseam.protocols.NAMES.values())
+def test_a_protocol_is_there_when_it_is_asked_for(name: str) -> None:
+    code = f"import sseam; print(sseam.protocols.{name}.NAME, sseam.protocols.{name}.initial())"
+    subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    with pytest.raises(AttributeError, match="soap"):
+        _ = sseam.protocols.soap

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import gc
+import http.client
 import itertools
 import json
+import socket
+import ssl
 import time
+import traceback
 import weakref
 from typing import Any
 
@@ -224,6 +229,87 @@ def test_a_body_gives_the_message_that_its_stream_would() -> None:
 def test_a_body_is_checked_as_a_stream_is(body: Any, error: type[Exception], told: str) -> None:
     with pytest.raises(error, match=told):
         sseam.parse_response(body, A)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({**BODY, "id": "\ud83d"}, "surrogate"),
+        (json.dumps(BODY).replace("msg_1", "\ud83d"), "surrogate"),
+        ({**BODY, "x": float("nan")}, "NaN"),
+    ],
+)
+def test_a_body_that_no_wire_can_carry(body: Any, told: str) -> None:
+    with pytest.raises(sseam.ProtocolError, match=told):
+        sseam.parse_response(body, A)
+
+
+def test_a_body_nested_too_deeply() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(sseam.ProtocolError, match="nested too deeply"):
+        sseam.parse_response({**BODY, "x": deep}, A)
+
+
+@pytest.mark.parametrize("depth", [200, 985, 990, 995, 5000])
+def test_depth_is_told_wherever_it_hurts(depth: int) -> None:
+    body = frame("content_block_start", index=0, content_block={"type": "tool_use", "id": "a", "name": "f", "input": 0})
+    body = body.replace(b'"input": 0', b'"input": {"a":' + b"[" * depth + b"]" * depth + b"}")
+    with pytest.raises(sseam.ProtocolError, match=r"nested too deeply|invalid input_json_delta"):
+        sseam.parse(start() + body + frame("content_block_stop", index=0) + end("tool_use"), A)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionResetError("reset"),
+        TimeoutError("late"),
+        OSError(errno.EHOSTUNREACH, "no route"),
+        ssl.SSLEOFError("eof"),
+        socket.gaierror("no name"),
+        http.client.IncompleteRead(b""),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_broken_connection_is_told_with_what_was_whole(error: Exception) -> None:
+    def chunks() -> Any:
+        yield start() + text("Hi")
+        raise error
+
+    with pytest.raises(sseam.TransportError) as caught:
+        sseam.parse(chunks(), A)
+    assert caught.value.partial is not None
+    assert caught.value.partial.text == "Hi"
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(2, "gone"), ValueError("odd"), KeyError("x")], ids=type)
+def test_what_else_a_source_raises_passes_through(error: Exception) -> None:
+    def chunks() -> Any:
+        yield start()
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        sseam.parse(chunks(), A)
+    assert caught.value is error
+
+
+def test_an_error_raised_again_shows_one_traceback() -> None:
+    parser = sseam.Parser(A)
+    depths = set()
+    for _ in range(5):
+        with pytest.raises(sseam.TruncatedStream) as caught:
+            parser.close()
+        depths.add(len(list(traceback.walk_tb(caught.value.__traceback__))))
+    assert len(depths) <= 2  # the first call ends the input, too
+
+
+def test_every_end_of_input_has_its_place() -> None:
+    for data in (start() + tool("{"), start(), start() + text("Hi") + frame("message_delta", delta={})):
+        with pytest.raises(sseam.ProtocolError) as caught:
+            sseam.parse(data, A)
+        assert caught.value.where.offset == len(data)
 
 
 def test_a_body_where_a_stream_was_expected() -> None:

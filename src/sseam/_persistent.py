@@ -6,7 +6,7 @@ copied whole at each touch, which is quadratic in the number of blocks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar, cast
 
 import msgspec
@@ -51,6 +51,13 @@ class Vector(msgspec.Struct, Generic[T], frozen=True, gc=False, eq=False):
         else:
             pages = (*self._pages, (item,))
         return Vector(pages, self._length + 1)
+
+    def extend(self, items: Iterable[T]) -> Vector[T]:
+        """This sequence with `items` behind it."""
+        vector = self
+        for item in items:
+            vector = vector.append(item)
+        return vector
 
     def replace(self, index: int, item: T) -> Vector[T]:
         """This sequence with `item` at `index`."""

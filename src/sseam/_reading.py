@@ -9,11 +9,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from . import response as http
+from ._broken import is_broken_connection, transport_error
 from .deadlines import NO_LIMITS, Deadlines, TimeLimits
 from .encoding import Decoder, decoder
 from .errors import ApiError, SseamError, StreamAborted, TransportError, TruncatedStream
@@ -443,50 +444,3 @@ class Reading:
     def _end(self, message: Message, error: SseamError | None) -> None:
         if self._on_end is not None:
             self._on_end(message, error)
-
-
-# Classes of HTTP libraries that say that the connection broke; none of these is imported here.
-_BROKEN = frozenset(
-    {
-        "httpx.TransportError",
-        "httpx2.TransportError",
-        "httpcore.NetworkError",
-        "httpcore.ProtocolError",
-        "httpcore.TimeoutException",
-        "httpcore2.NetworkError",
-        "httpcore2.ProtocolError",
-        "httpcore2.TimeoutException",
-        "aiohttp.ClientPayloadError",
-        "aiohttp.ClientConnectionError",
-        "anyio.BrokenResourceError",
-        "anyio.ClosedResourceError",
-        "trio.BrokenResourceError",
-        "trio.ClosedResourceError",
-        "http.IncompleteRead",
-    }
-)
-
-_TIMEOUTS: dict[str, Literal["connect", "read"]] = {
-    "ConnectTimeout": "connect",
-    "PoolTimeout": "connect",
-    "ReadTimeout": "read",
-    "WriteTimeout": "read",
-}
-
-
-def is_broken_connection(cause: BaseException) -> bool:
-    """Whether an exception of the source is a fault of the connection."""
-    if isinstance(cause, ConnectionError | TimeoutError):
-        return True
-    return any(f"{base.__module__.partition('.')[0]}.{base.__name__}" in _BROKEN for base in type(cause).__mro__)
-
-
-def transport_error(cause: BaseException, *, started: bool) -> TransportError:
-    """The error for a fault of the connection; `started`: an event had come."""
-    name = type(cause).__name__
-    which = _TIMEOUTS.get(name)
-    if which == "connect":
-        return TransportError(f"no connection within its limit: {name}", timeout="connect")
-    if which == "read":
-        return TransportError(f"nothing came within its limit: {name}", timeout="idle" if started else "first_event")
-    return TransportError(f"the connection broke: {name}: {cause}")

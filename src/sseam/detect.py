@@ -6,6 +6,8 @@ import re
 
 __all__ = ["detect"]
 
+_ENOUGH = 1 << 16
+
 # Looked for in this order in the start of the response, in the first payload that shows any.
 _MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     (
@@ -39,7 +41,7 @@ _MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
         "gemini-generate",
         re.compile(
             # A gateway's chunk of another protocol may hold a usageMetadata deep inside.
-            rb'"candidates"\s*:\s*\[|^(?:data:)?[\s\[]*\{\s*"(?:usageMetadata|promptFeedback)"\s*:\s*\{'
+            rb'"candidates"\s*:\s*\[|^(?:data:)?[ \t\[]*\{\s*"(?:usageMetadata|promptFeedback)"\s*:\s*\{'
             rb'|"error"\s*:\s*\{[^{}]*"status"\s*:\s*"[A-Z]+(_[A-Z]+)*"',
             re.MULTILINE,
         ),
@@ -49,7 +51,7 @@ _MARKS: tuple[tuple[str, re.Pattern[bytes]], ...] = (
         # The last one: its servers give errors in every shape that no other protocol has.
         re.compile(
             rb'"object"\s*:\s*"(chat\.completion|error\b)|"choices"\s*:\s*(\[|null)|"prompt_tokens"\s*:|"error"\s*:\s*["{]'
-            rb'|^(?:data:)?\s*\{\s*"(detail|message|code)"\s*:|"success"\s*:\s*false\s*,\s*"errors"\s*:',
+            rb'|^(?:data:)?[ \t]*\{\s*"(detail|message|code)"\s*:|"success"\s*:\s*false\s*,\s*"errors"\s*:',
             re.MULTILINE,
         ),
     ),
@@ -61,7 +63,8 @@ def detect(first_bytes: bytes) -> str | None:
 
     `first_bytes` is the start of the body, as much as is there; a few hundred bytes do.
     """
+    start = first_bytes[:_ENOUGH]
     for protocol, mark in _MARKS:
-        if mark.search(first_bytes):
+        if mark.search(start):
             return protocol
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import TypeAlias, overload
 
@@ -62,7 +63,7 @@ def model_events(stream: Iterable[Event] | AsyncIterable[Event]) -> Iterator[Mod
 
     A fault raises, after every event before it was given.
     """
-    return _async(stream) if isinstance(stream, AsyncIterable) else _sync(stream)
+    return _AsyncModelEvents(stream) if isinstance(stream, AsyncIterable) else _sync(stream)
 
 
 def _sync(stream: Iterable[Event]) -> Iterator[ModelEvent]:
@@ -72,9 +73,16 @@ def _sync(stream: Iterable[Event]) -> Iterator[ModelEvent]:
         yield from atomic
 
 
-async def _async(stream: AsyncIterable[Event]) -> AsyncIterator[ModelEvent]:
-    pending = release.Pending()
-    async for event in stream:
-        pending, atomic = advance(pending, event)
-        for one in atomic:
-            yield one
+class _AsyncModelEvents(AsyncIterator[ModelEvent]):
+    """A class and no generator: one of those that is left early waits for the collector, of which trio warns."""
+
+    def __init__(self, stream: AsyncIterable[Event]) -> None:
+        self._events = aiter(stream)
+        self._pending = release.Pending()
+        self._due: deque[ModelEvent] = deque()
+
+    async def __anext__(self) -> ModelEvent:
+        while not self._due:
+            self._pending, atomic = advance(self._pending, await anext(self._events))
+            self._due += atomic
+        return self._due.popleft()

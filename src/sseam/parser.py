@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import Any, TypedDict, Unpack
 
 from . import fold
+from ._broken import is_broken_connection, transport_error
 from .decoding import loads
 from .dialect import Dialect
 from .errors import FramingError, ProtocolError, SseamError, TruncatedStream, excerpt
@@ -142,9 +143,9 @@ class Parser:
             if lost and isinstance(last[-1], Done):
                 state, last = fold.fail(self.state, TruncatedStream("stream ended inside a frame"))
             self.state = state
-            if isinstance(last[-1], Failed):
-                _add_tail(last[-1].error, tail)
-            events += self._note(last, None)
+            events += self._note(last)
+        if isinstance(self._result, Failed):
+            _add_tail(self._result.error, tail)
         return events
 
     def abort(self, error: SseamError) -> list[Event]:
@@ -157,7 +158,7 @@ class Parser:
             case Done(_, message):
                 return message
             case Failed(error):
-                raise error
+                raise error.with_traceback(None)  # else a second call would show the first one's too
             case None:
                 raise RuntimeError("the stream is not over")
 
@@ -167,11 +168,11 @@ class Parser:
         events: list[Event] = []
         for frame in frames:
             try:
-                wire = decode(frame)
+                state, caused = reduce(state, decode(frame))
             except ProtocolError as error:
                 state, caused = fold.fail(state, error)
-            else:
-                state, caused = reduce(state, wire)
+            except RecursionError:  # how deep is too deep depends on the caller's own stack
+                state, caused = fold.fail(state, ProtocolError("data is nested too deeply"))
             events += caused
             result = state.head.result
             if result is not None:
@@ -184,13 +185,10 @@ class Parser:
 
     def _fail(self, error: SseamError) -> list[Event]:
         self.state, events = fold.fail(self.state, error)
-        return self._note(events, None)
+        return self._note(events)
 
-    def _note(self, events: tuple[Event, ...], offset: int | None) -> list[Event]:
-        result = self.state.head.result
-        if isinstance(result, Failed):
-            result.error.at(offset=offset)
-        self._result = result
+    def _note(self, events: tuple[Event, ...]) -> list[Event]:
+        self._result = self.state.head.result
         return list(events)
 
     def feed_body(self, body: bytes) -> list[Event]:
@@ -213,7 +211,7 @@ class Parser:
         for wire in wires:
             self.state, caused = self._reduce(self.state, wire)
             events += caused
-        return events + self._note((), None)
+        return events + self._note(())
 
 
 def parse(data: bytes | Iterable[bytes], protocol: str, **options: Unpack[ParserOptions]) -> Message:
@@ -226,11 +224,19 @@ def parse(data: bytes | Iterable[bytes], protocol: str, **options: Unpack[Parser
         SseamError: what is wrong with the stream; its `partial` is the message so far.
     """
     parser = Parser(protocol, **options)
-    for chunk in [bytes(data)] if isinstance(data, bytes | bytearray | memoryview) else data:
-        parser.feed(chunk)
-        if parser.done:
-            break
-    parser.finish(recording=True)
+    try:
+        for chunk in [bytes(data)] if isinstance(data, bytes | bytearray | memoryview) else data:
+            parser.feed(chunk)
+            if parser.done:
+                break
+    except Exception as cause:
+        if not is_broken_connection(cause):
+            raise
+        error = transport_error(cause, started=parser.state.head.begun)
+        error.__cause__ = cause
+        parser.abort(error)
+    else:
+        parser.finish(recording=True)
     return parser.result()
 
 
@@ -242,12 +248,18 @@ def parse_response(body: bytes | str | dict[str, Any], protocol: str, **options:
 
     Raises:
         SseamError: as `parse` does; `ApiError` for an error body.
+        TypeError: a body that is neither text nor JSON values.
     """
     parser = Parser(protocol, **options)
-    if isinstance(body, bytes | str):
-        parser.feed_body(body.encode() if isinstance(body, str) else body)
+    try:
+        text = body if isinstance(body, bytes | str) else json.dumps(body, ensure_ascii=False)
+        data = text.encode() if isinstance(text, str) else text
+    except UnicodeEncodeError:
+        parser.abort(ProtocolError("the body holds half of a surrogate pair, which no UTF-8 text can hold"))
+    except RecursionError:
+        parser.abort(ProtocolError("the body is nested too deeply"))
     else:
-        parser.feed_response(body)
+        parser.feed_body(data)
     return parser.close()
 
 
@@ -292,10 +304,8 @@ def _looks_like(body: bytes) -> str:
 
 def _add_tail(error: SseamError, tail: Tail) -> None:
     """Say where the input ended, and in the middle of what. Frames that were fed whole have no place."""
-    if not isinstance(error, TruncatedStream):
-        return
-    if tail.offset or tail.data:
+    if tail.offset or tail.data or tail.stray:
         error.at(frame=tail.frames, offset=tail.offset)
-    if tail.data:
+    if isinstance(error, TruncatedStream) and tail.data:
         error.tail = tail.data
         error.hint = f"{error.hint}{'. ' if error.hint else ''}The input ended inside a frame: {excerpt(tail.data)}"

@@ -76,3 +76,10 @@ def load(name: str) -> WireProtocol:
     if module is None:
         raise ValueError(f"no protocol {name!r}. There are {', '.join(NAMES)}")
     return cast("WireProtocol", importlib.import_module(f"{__name__}.{module}"))
+
+
+def __getattr__(name: str) -> Any:
+    """`sseam.protocols.anthropic_messages` and so on, loaded when first asked for."""
+    if name in NAMES.values():
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,7 +15,7 @@ import msgspec
 
 from ... import fold, stop
 from ..._enums import quick
-from ..._persistent import Index
+from ..._persistent import Index, Vector
 from ...decoding import mapping
 from ...dialect import Dialect
 from ...errors import ApiError, ProtocolError, SseamError, TruncatedStream, Where
@@ -255,7 +255,7 @@ def _start(state: State, index: int, raw: dict[str, Any]) -> Step:
     match block:
         case wire.TextBlock(text, citations):
             kind = Kind.TEXT
-            fields["citations"] = citations or ()
+            fields["citations"] = Vector[dict[str, Any]]().extend(citations or ())
         case wire.ThinkingBlock(text, signature):
             kind = Kind.THINKING
             fields["signature"] = signature or None
@@ -341,7 +341,7 @@ def _on_block_delta(state: State, event: wire.ContentBlockDelta) -> Step:
         case wire.SignatureDelta(signature) if part.kind is Kind.THINKING:
             return _sign(state, signature), ()
         case wire.CitationsDelta(citation) if part.kind is Kind.TEXT:
-            return fold.update(state, citations=(*part.fields["citations"], citation)), ()
+            return fold.update(state, citations=part.fields["citations"].append(citation)), ()
         case wire.CompactionDelta() if part.wire == "compaction":
             given = {key: value for key, value in msgspec.structs.asdict(delta).items() if value is not None}
             return fold.update(state, raw={**part.fields["raw"], **given}), ()
@@ -391,11 +391,8 @@ def _sign(state: State, signature: str) -> State:
 
 
 def _keep_delta(state: State, raw: dict[str, Any]) -> State:
-    fields = state.part.fields
-    if state.part.kind is Kind.OPAQUE:
-        return fold.update(state, deltas=(*fields.get("deltas", ()), raw))
-    extra = fields["extra"]
-    return fold.update(state, extra={**extra, "unknown_deltas": [*extra.get("unknown_deltas", ()), raw]})
+    kept: Vector[dict[str, Any]] = state.part.fields.get("deltas", Vector())
+    return fold.update(state, deltas=kept.append(raw))
 
 
 def _on_block_stop(state: State, event: wire.ContentBlockStop) -> Step:
@@ -414,9 +411,10 @@ def _end(state: State) -> Step:
     if part.kind is Kind.SERVER and part.text.strip():
         arguments = fold.server_input(part)
         state = fold.update(state, raw={**part.fields["raw"], "input": arguments})
-    elif part.kind is Kind.TOOL and part.fields["input"] and part.arrived:
-        if not fold.same_input(part):
-            state = fold.note(state, "input_given_twice")
+    elif part.kind is Kind.TOOL and part.fields["input"] and part.arrived and not fold.same_input(part):
+        state = fold.note(state, "input_given_twice")
+    elif part.kind is not Kind.OPAQUE and "deltas" in part.fields:
+        state = fold.update(state, extra={**part.fields["extra"], "unknown_deltas": list(part.fields["deltas"])})
     return fold.end(state)
 
 
