@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from ._loop import RunReport
+    from .agent.loop import RunReport
     from .message import Message
     from .sse import Frame
 

@@ -13,12 +13,10 @@ import msgspec
 import pytest
 
 import virtual
-from sseam.approval import Allow, Approval, Deny, Edit
-from sseam.cancel import CancelToken
-from sseam.context import ToolResultMessage
-from sseam.errors import InvalidToolCall, ProtocolError
-from sseam.execute import ToolExecutor
-from sseam.execution import (
+from sseam.agent.approval import Allow, Approval, Deny, Edit
+from sseam.agent.cancel import CancelToken
+from sseam.agent.execute import ToolExecutor
+from sseam.agent.execution import (
     STATUSES,
     TRANSITIONS,
     CallLimitError,
@@ -29,6 +27,8 @@ from sseam.execution import (
     ToolProgress,
     ToolStarted,
 )
+from sseam.context import ToolResultMessage
+from sseam.errors import InvalidToolCall, ProtocolError
 from sseam.message import ToolCall
 from sseam.testing import tool_call
 from sseam.tools import Tool, ToolContext, ToolError, tool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from sseam.cancel import CancelToken
+from sseam.agent.cancel import CancelToken
 
 
 def test_tells_each_subscriber_once() -> None:

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 import virtual
-from sseam._job import GRACE, Home, Job, in_thread, wind_down
+from sseam.agent.job import GRACE, Home, Job, in_thread, wind_down
 
 backends = pytest.mark.parametrize("backend", virtual.BACKENDS)
 

@@ -33,6 +33,7 @@ from sseam.agent import (
     run_agent,
     run_agent_sync,
 )
+from sseam.agent.execution import CallLimitError, ToolFinished, ToolProgress, ToolStarted
 from sseam.client import AsyncClient, Client
 from sseam.context import Context, NamedTool, Options, UserMessage, assistant
 from sseam.errors import (
@@ -46,7 +47,6 @@ from sseam.errors import (
     TruncatedStream,
 )
 from sseam.events import TextDelta, ToolCallEnd
-from sseam.execution import CallLimitError, ToolFinished, ToolProgress, ToolStarted
 from sseam.message import Message, RefusalBlock, TextBlock, ThinkingBlock, ToolCall, Usage, WithheldCall
 from sseam.model import ModelDone, ModelEvent, ModelText, ModelToolCall
 from sseam.testing import Cut, FakeClient, Pause, Stop, tool_call

@@ -9,7 +9,7 @@
         message = await stream.message()               # the stop reason was checked
         executions = await executor.run(message.tool_calls)
 
-A call is settled once, in the states of `sseam.execution`; whatever comes of it later is dropped.
+A call is settled once, in the states of `sseam.agent.execution`; whatever comes of it later is dropped.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from typing import Any, Self
 
 import msgspec
 
-from ._job import Home, Job, in_thread, wind_down
-from ._wait import Signal
+from .._wait import Signal
+from ..errors import InvalidToolCall, ProtocolError, Where
+from ..message import ToolCall
+from ..tools import Tool, ToolArgumentsError, ToolContext, ToolResult
 from .approval import Approve, Deny, Edit, ask
 from .cancel import CancelToken
-from .errors import InvalidToolCall, ProtocolError, Where
 from .execution import (
     STATUSES,
     TRANSITIONS,
@@ -40,8 +41,7 @@ from .execution import (
     ToolProgress,
     ToolStarted,
 )
-from .message import ToolCall
-from .tools import Tool, ToolArgumentsError, ToolContext, ToolResult
+from .job import Home, Job, in_thread, wind_down
 
 __all__ = ["ToolExecutor"]
 
@@ -76,7 +76,7 @@ class ToolExecutor:
         tools: what may be called. Raises ValueError for one without a function, or two of one name.
         max_parallel: how many tools may run at once.
         max_calls: how many calls a turn may hold; None for no limit.
-        approve: asked before each call; see `sseam.approval`.
+        approve: asked before each call; see `sseam.agent.approval`.
         cancel: looked at before each tool, after its approval and after its execution; setting it cancels all.
         on_event: called in the loop's thread when a tool started, reported progress or finished.
         expose_errors: show the model message and traceback of what a tool raises.

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from ._wait import Signal, under_asyncio, under_trio
+from .._wait import Signal, under_asyncio, under_trio
 
 if TYPE_CHECKING:
     import asyncio

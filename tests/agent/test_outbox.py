@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 import virtual
-from sseam._outbox import Outbox
+from sseam.agent.outbox import Outbox
 
 backends = pytest.mark.parametrize("backend", virtual.BACKENDS)
 

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ._job import in_thread
-from .message import ToolCall
+from ..message import ToolCall
+from .job import in_thread
 
 __all__ = ["Allow", "Approval", "Approve", "Deny", "Edit", "ask"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Generic, TypeVar
 
-from ._wait import Signal
+from .._wait import Signal
 
 __all__ = ["Outbox"]
 

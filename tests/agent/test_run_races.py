@@ -13,11 +13,11 @@ import pytest
 import virtual
 from agents import backends, require_sendable
 from sseam.agent import AgentEvent, AgentResult, AgentRun, RunCancelled, RunTimeout, TurnCommitted, run_agent
-from sseam.approval import Allow, Approval, Deny
-from sseam.cancel import CancelToken
+from sseam.agent.approval import Allow, Approval, Deny
+from sseam.agent.cancel import CancelToken
+from sseam.agent.execution import ToolExecution, ToolFinished, ToolProgress, ToolStarted
 from sseam.context import HistoryMessage, ToolResultMessage
 from sseam.errors import ApiError, SseamError
-from sseam.execution import ToolExecution, ToolFinished, ToolProgress, ToolStarted
 from sseam.message import Message, ToolCall
 from sseam.testing import FakeClient, Pause, tool_call
 from sseam.tools import Tool, ToolContext

@@ -13,8 +13,8 @@ import pytest
 import virtual
 from agents import ASKED, backends, begin, fail, read, require_sendable, results_of, write
 from sseam.agent import AgentEvent, AgentRun, ModelRequest, RunCancelled, RunTimeout, run_agent
-from sseam.approval import Allow, Approval
-from sseam.cancel import CancelToken
+from sseam.agent.approval import Allow, Approval
+from sseam.agent.cancel import CancelToken
 from sseam.errors import ApiError, TransportError
 from sseam.events import Event
 from sseam.message import ToolCall

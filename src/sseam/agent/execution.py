@@ -12,9 +12,9 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from .errors import SseamError
-from .message import ToolCall
-from .tools import ToolResult
+from ..errors import SseamError
+from ..message import ToolCall
+from ..tools import ToolResult
 
 __all__ = [
     "STATUSES",

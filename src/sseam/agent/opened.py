@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-from ._job import GRACE, in_thread
+from .job import GRACE, in_thread
 
 __all__ = ["opened"]
 

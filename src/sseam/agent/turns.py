@@ -8,13 +8,13 @@ from types import MappingProxyType
 
 import msgspec
 
-from . import stop
-from .context import HistoryMessage, ToolResultMessage, UserMessage
-from .errors import InvalidToolCall, StopReasonError, excerpt
+from .. import stop
+from ..context import HistoryMessage, ToolResultMessage, UserMessage
+from ..errors import InvalidToolCall, StopReasonError, excerpt
+from ..message import Message, ThinkingBlock, ToolCall, Usage
+from ..model import ModelDone
+from ..tools import ToolResult
 from .execution import ToolExecution
-from .message import Message, ThinkingBlock, ToolCall, Usage
-from .model import ModelDone
-from .tools import ToolResult
 
 __all__ = ["GO_ON", "Next", "accepted", "add_usage", "invalid_call_turn", "is_reportable", "judge", "kept_text"]
 

@@ -11,20 +11,20 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from . import release
-from ._opened import opened
-from ._outbox import Outbox
-from ._turns import GO_ON, Next, accepted, add_usage, invalid_call_turn, is_reportable, judge
+from .. import release
+from ..context import Context, HistoryMessage, Options, ToolResultMessage
+from ..errors import InvalidToolCall, OutputProtocolViolation, SseamError, TruncatedStream
+from ..events import Event
+from ..message import Message, Usage
+from ..model import ModelDone, ModelEvent, ModelText, ModelToolCall, advance
+from ..tools import Tool
 from .approval import Approve
 from .cancel import CancelToken
-from .context import Context, HistoryMessage, Options, ToolResultMessage
-from .errors import InvalidToolCall, OutputProtocolViolation, SseamError, TruncatedStream
-from .events import Event
 from .execute import ToolExecutor
 from .execution import ToolEvent, ToolExecution
-from .message import Message, Usage
-from .model import ModelDone, ModelEvent, ModelText, ModelToolCall, advance
-from .tools import Tool
+from .opened import opened
+from .outbox import Outbox
+from .turns import GO_ON, Next, accepted, add_usage, invalid_call_turn, is_reportable, judge
 
 __all__ = [
     "AgentEvent",

@@ -21,8 +21,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias, Typed
 
 import msgspec
 
-from ._job import Home, Job, wind_down
-from ._loop import (
+from .._wait import Signal
+from ..context import Context, Model, Options, UserMessage
+from ..errors import SseamError
+from ..events import Event
+from ..model import ModelEvent
+from .approval import Approve
+from .cancel import CancelToken
+from .execution import ToolExecution
+from .job import Home, Job, wind_down
+from .loop import (
     AgentEvent,
     AgentResult,
     Loop,
@@ -30,40 +38,19 @@ from ._loop import (
     RunCancelled,
     RunReport,
     RunSettings,
-    TurnCommitted,
-    TurnDiscarded,
-    TurnLimitError,
-    TurnStarted,
 )
-from ._outbox import Outbox
-from ._wait import Signal
-from .approval import Approve
-from .cancel import CancelToken
-from .context import Context, Model, Options, UserMessage
-from .errors import SseamError
-from .events import Event
-from .execution import ToolExecution
-from .model import ModelEvent
+from .outbox import Outbox
 
 if TYPE_CHECKING:
-    from .client import AsyncClient, Client
+    from ..client import AsyncClient, Client
 
 __all__ = [
-    "AgentEvent",
-    "AgentResult",
     "AgentRun",
     "BoundModel",
     "ModelClient",
-    "ModelRequest",
     "ModelStream",
-    "RunCancelled",
     "RunOptions",
-    "RunReport",
     "RunTimeout",
-    "TurnCommitted",
-    "TurnDiscarded",
-    "TurnLimitError",
-    "TurnStarted",
     "run_agent",
     "run_agent_sync",
 ]
@@ -308,7 +295,7 @@ def run_agent(
         max_turns: how many turns may be committed.
         max_calls: how many calls one turn may hold, None for no limit; checked before any starts.
         max_parallel: how many tools may run at once.
-        approve: asked before each call; see `sseam.approval`.
+        approve: asked before each call; see `sseam.agent.approval`.
         on_invalid_call: "report": an `InvalidToolCall` goes back to the model, three times in a row at most.
         on_max_tokens: "continue": an answer cut off by the output limit keeps its text, loses its calls, and the
             model is told to go on.

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from sseam._turns import AFTER, GO_ON, Next, accepted, add_usage, invalid_call_turn, is_reportable, judge, kept_text
+from sseam.agent.turns import (
+    AFTER,
+    GO_ON,
+    Next,
+    accepted,
+    add_usage,
+    invalid_call_turn,
+    is_reportable,
+    judge,
+    kept_text,
+)
 from sseam.context import ToolResultMessage
 from sseam.errors import InvalidToolCall, StopReasonError
 from sseam.message import Message, RefusalBlock, TextBlock, ThinkingBlock, Usage
