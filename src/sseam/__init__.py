@@ -17,6 +17,7 @@ from .errors import (
     InvalidToolCall,
     OutputProtocolViolation,
     ProtocolError,
+    RequestError,
     SseamError,
     StopReasonError,
     StreamAborted,
@@ -69,8 +70,21 @@ from .sse import Frame, Framer, Limits, Tail
 from .stream import AsyncStream, Stream, aiter_events, iter_events
 
 if TYPE_CHECKING:
-    from . import faults, models, record, replay, serve, tap
+    from . import faults, models, record, replay, serve, tap, testing
+    from .agent import (
+        AgentRun,
+        BoundModel,
+        ModelClient,
+        run_agent,
+        run_agent_sync,
+    )
+    from .agent.approval import Allow, Deny, Edit
+    from .agent.cancel import CancelToken
+    from .agent.execute import ToolExecutor
     from .client import AsyncClient, Client
+    from .context import Context, Model, Options, ToolResultMessage, UserMessage, assistant
+    from .forged import discard_protocol_violation
+    from .tools import Tool, ToolContext, ToolError, ToolResult, tool
 
 __version__ = "0.1.0"
 
@@ -87,12 +101,35 @@ __all__ = [
     "AsyncStream",
     "EventStream",
     "model_events",
-    # the core, over HTTP
+    # a call over HTTP
     "AsyncClient",
     "Client",
+    "Model",
+    "Context",
+    "UserMessage",
+    "ToolResultMessage",
+    "assistant",
+    "Options",
     "TimeLimits",
     "Retry",
     "Attempt",
+    "discard_protocol_violation",
+    # tools, and the loop around them
+    "Tool",
+    "tool",
+    "ToolContext",
+    "ToolResult",
+    "ToolError",
+    "ToolExecutor",
+    "run_agent",
+    "run_agent_sync",
+    "AgentRun",
+    "ModelClient",
+    "BoundModel",
+    "Allow",
+    "Deny",
+    "Edit",
+    "CancelToken",
     # what comes out
     "Message",
     "Block",
@@ -145,6 +182,7 @@ __all__ = [
     "ApiError",
     "TransportError",
     "StreamAborted",
+    "RequestError",
     "Where",
     # the edges: models to call; recordings made, replayed, served and damaged
     "models",
@@ -153,6 +191,7 @@ __all__ = [
     "replay",
     "serve",
     "faults",
+    "testing",
     # the parts
     "Dialect",
     "Frame",
@@ -166,15 +205,24 @@ __all__ = [
 ]
 
 
-_EDGES = frozenset(("faults", "models", "record", "replay", "serve", "tap"))
+# What stands above the core, by the module that has it. Whoever only parses bytes loads none of it.
+_EDGES = {
+    "agent": ("AgentRun", "BoundModel", "ModelClient", "run_agent", "run_agent_sync"),
+    "agent.approval": ("Allow", "Deny", "Edit"),
+    "agent.cancel": ("CancelToken",),
+    "agent.execute": ("ToolExecutor",),
+    "client": ("AsyncClient", "Client"),
+    "context": ("Context", "Model", "Options", "ToolResultMessage", "UserMessage", "assistant"),
+    "forged": ("discard_protocol_violation",),
+    "tools": ("Tool", "ToolContext", "ToolError", "ToolResult", "tool"),
+}
+_HOMES = {name: module for module, names in _EDGES.items() for name in names}
+_MODULES = frozenset(("faults", "models", "record", "replay", "serve", "tap", "testing"))
 
 
 def __getattr__(name: str) -> Any:
-    # Whoever only parses bytes does not load what makes requests.
-    if name in ("AsyncClient", "Client"):
-        from . import client
-
-        return getattr(client, name)
-    if name in _EDGES:
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -128,16 +128,25 @@ class Parser:
         tail = self._framer.close()
         lost = _is_lost(tail)
         events: list[Event] = []
-        if recording and tail.frame is not None and _is_whole(tail.frame.data):
-            try:
+        body = _json_body(tail.stray, alone=not self.state.head.begun)
+        try:
+            if recording and tail.frame is not None and _is_whole(tail.frame.data):
                 self.state = fold.note(self.state, "unterminated_tail")
-            except ProtocolError as error:
-                return self._fail(error.at(frame=tail.frame.number, offset=tail.frame.offset))
-            events += self._run([tail.frame])
-            lost = False
-        if self._result is None and (body := _json_body(tail.stray, alone=not self.state.head.begun)):
+                events += self._run([tail.frame])
+                lost = False
+            elif body and not self.state.head.begun and "json_completion_body" in self._protocol.DEVIATIONS:
+                self.state = fold.note(self.state, "json_completion_body")
+        except ProtocolError as error:
+            return self._fail(error.at(frame=tail.frames, offset=tail.offset))
+        if self._result is None and body:
             events += self.feed_body(body)
             lost = False
+        elif self._result is None and tail.stray.strip() and _STRAY in self._protocol.DEVIATIONS:
+            try:
+                self.state = fold.note(self.state, _STRAY)
+            except ProtocolError as error:
+                error.hint = f"What stands outside of events is {_looks_like(tail.stray)}: {excerpt(tail.stray[:1024])}"
+                return events + self._fail(error)
         if self._result is None:
             state, last = self._protocol.finish(self.state)
             if lost and isinstance(last[-1], Done):
@@ -275,6 +284,9 @@ def _json_body(stray: bytes, *, alone: bool) -> bytes:
     found = _JSON_LINE.search(stray)
     return stray[found.start(1) :] if found else b""
 
+
+# For protocols whose answer ends with the input.
+_STRAY = "stray_text"
 
 _NOTHING = re.compile(rb":.*|[ \t]+", re.DOTALL)  # a comment, or blanks
 
