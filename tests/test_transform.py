@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sseam import models
-from sseam.calls import NOT_RUN, IdRule, answer_calls, translate_ids
 from sseam.content import DocumentContent, ImageContent, TextContent
 from sseam.context import ToolResultMessage, UserMessage, assistant
 from sseam.errors import RequestError
@@ -25,6 +24,7 @@ from sseam.message import (
     ToolCall,
     WithheldCall,
 )
+from sseam.request.calls import NOT_RUN, IdRule, answer_calls, translate_ids
 from sseam.tools import ToolResult
 from sseam.transform import Target, original_ids, paired_server_tools, repair
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from .context import KeySource, Model
 from .errors import RequestError
-from .families import anthropic_family
 from .protocols.openai_chat.request_dialects import DIALECTS, detect
+from .request.families import anthropic_family
 
 __all__ = [
     "anthropic",

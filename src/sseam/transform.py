@@ -13,11 +13,9 @@ from typing import Literal, TypeAlias, TypeGuard, TypeVar
 
 import msgspec
 
-from .calls import IdRule, answer_calls, translate_ids, wire_ids
 from .content import Content, DocumentContent, ImageContent, TextContent
 from .context import HistoryMessage, Model, ToolResultMessage, UserMessage, parts_of
 from .errors import RequestError
-from .families import same_model
 from .message import (
     Block,
     Message,
@@ -29,6 +27,8 @@ from .message import (
     ThinkingBlock,
     ToolCall,
 )
+from .request.calls import IdRule, answer_calls, translate_ids, wire_ids
+from .request.families import same_model
 
 __all__ = [
     "RULES",

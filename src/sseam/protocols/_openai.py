@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..context import NamedTool, Options
-from ..families import OpenAIFamily
-from ..schema_subset import openai_strict
+from ..request.families import OpenAIFamily
+from ..request.schema_subset import openai_strict
 
 __all__ = ["cache_fields", "is_forced", "output_format", "sampling_fields"]
 

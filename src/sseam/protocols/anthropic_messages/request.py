@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...calls import IdRule
 from ...content import Content, DocumentContent, ImageContent, TextContent
 from ...context import (
     Context,
@@ -24,7 +23,6 @@ from ...context import (
     parts_of,
 )
 from ...errors import RequestError
-from ...families import BUDGETS, AnthropicFamily, anthropic_family, nearest
 from ...message import (
     Block,
     Message,
@@ -45,7 +43,9 @@ from ...request import (
     require_declared,
     system_parts,
 )
-from ...schema_subset import anthropic_strict
+from ...request.calls import IdRule
+from ...request.families import BUDGETS, AnthropicFamily, anthropic_family, nearest
+from ...request.schema_subset import anthropic_strict
 from ...tools import ToolResult
 from ...transform import Target, paired_server_tools, repair, require_messages
 from .caching import CacheControl, cache_control, check_breakpoints, place_breakpoints

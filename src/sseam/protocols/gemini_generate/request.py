@@ -21,7 +21,6 @@ from ...context import (
     parts_of,
 )
 from ...errors import RequestError
-from ...families import BUDGETS, GeminiFamily, gemini_family, nearest
 from ...message import (
     Block,
     Message,
@@ -43,7 +42,8 @@ from ...request import (
     system_parts,
     text_of,
 )
-from ...schema_subset import for_gemini
+from ...request.families import BUDGETS, GeminiFamily, gemini_family, nearest
+from ...request.schema_subset import for_gemini
 from ...tools import ToolResult
 from ...transform import Target, repair
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...calls import IdRule
 from ...content import Content, DocumentContent, ImageContent
 from ...context import (
     Context,
@@ -23,7 +22,6 @@ from ...context import (
     UserMessage,
     parts_of,
 )
-from ...families import GeminiFamily, gemini_family, nearest
 from ...message import (
     Block,
     Message,
@@ -45,7 +43,9 @@ from ...request import (
     system_parts,
     text_of,
 )
-from ...schema_subset import for_gemini
+from ...request.calls import IdRule
+from ...request.families import GeminiFamily, gemini_family, nearest
+from ...request.schema_subset import for_gemini
 from ...tools import ToolResult
 from ...transform import Target, repair
 

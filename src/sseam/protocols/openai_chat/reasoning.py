@@ -10,8 +10,8 @@ from typing import Any
 
 from ...context import Options, ThinkingLevel
 from ...errors import RequestError
-from ...families import BUDGETS, OpenAIFamily, nearest
 from ...message import Message, ThinkingBlock
+from ...request.families import BUDGETS, OpenAIFamily, nearest
 from .request_dialects import RequestDialect, Switch
 
 __all__ = ["replayed_reasoning", "switch_reasoning"]

@@ -22,7 +22,6 @@ from ...context import (
     UserMessage,
 )
 from ...errors import RequestError
-from ...families import OpenAIFamily, openai_family
 from ...message import Message, RefusalBlock, TextBlock, ToolCall
 from ...request import (
     FunctionTool,
@@ -36,7 +35,8 @@ from ...request import (
     system_parts,
     text_of,
 )
-from ...schema_subset import openai_strict
+from ...request.families import OpenAIFamily, openai_family
+from ...request.schema_subset import openai_strict
 from ...tools import ToolResult
 from ...transform import Target, repair, require_messages
 from .._openai import cache_fields, is_forced, output_format, sampling_fields

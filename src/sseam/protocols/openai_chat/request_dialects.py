@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ...calls import IdRule
 from ...context import KeySource
+from ...request.calls import IdRule
 
 __all__ = ["DIALECTS", "UNKNOWN", "RequestDialect", "Switch", "detect", "request_dialect"]
 

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...calls import IdRule
 from ...content import Content, DocumentContent, ImageContent
 from ...context import (
     Context,
@@ -24,7 +23,6 @@ from ...context import (
     UserMessage,
     parts_of,
 )
-from ...families import OpenAIFamily, nearest, openai_family
 from ...message import (
     Block,
     Message,
@@ -47,7 +45,9 @@ from ...request import (
     system_parts,
     text_of,
 )
-from ...schema_subset import openai_strict
+from ...request.calls import IdRule
+from ...request.families import OpenAIFamily, nearest, openai_family
+from ...request.schema_subset import openai_strict
 from ...transform import Target, repair, require_messages
 from .._openai import cache_fields, output_format, sampling_fields
 from .results import result_item

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sseam.families import LEVELS, anthropic_family, gemini_family, nearest, openai_family, same_model
+from sseam.request.families import LEVELS, anthropic_family, gemini_family, nearest, openai_family, same_model
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from sseam.schema_subset import anthropic_strict, for_gemini, openai_strict
+from sseam.request.schema_subset import anthropic_strict, for_gemini, openai_strict
 
 TEXT = {"type": "string"}
 

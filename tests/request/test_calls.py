@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sseam.calls import IdRule, wire_id
+from sseam.request.calls import IdRule, wire_id
 
 WORD = IdRule(alphabet="a-zA-Z0-9_-", max_length=16)
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from .context import HistoryMessage, ToolResultMessage
-from .errors import RequestError
-from .message import Block, Message, ToolCall
-from .tools import ToolResult
+from ..context import HistoryMessage, ToolResultMessage
+from ..errors import RequestError
+from ..message import Block, Message, ToolCall
+from ..tools import ToolResult
 
 __all__ = ["NOT_RUN", "IdRule", "answer_calls", "translate_ids", "wire_id", "wire_ids"]
 

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
-from .content import Content, DocumentContent, ImageContent, TextContent
-from .context import Context, NamedTool, Options, SystemPart
-from .errors import RequestError
-from .tools import ToolResult
+from ..content import Content, DocumentContent, ImageContent, TextContent
+from ..context import Context, NamedTool, Options, SystemPart
+from ..errors import RequestError
+from ..tools import ToolResult
 
 __all__ = [
     "FunctionTool",

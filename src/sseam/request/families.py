@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from .context import ThinkingLevel
+from ..context import ThinkingLevel
 
 __all__ = [
     "BUDGETS",
