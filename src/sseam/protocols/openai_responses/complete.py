@@ -11,10 +11,10 @@ from typing import Any, cast
 
 import msgspec
 
-from ... import fold
+from ... import fold, toolargs
 from ...errors import InvalidToolCall, ProtocolError, Where
 from ...fold import Kind
-from .items import BUILT_IN, PART_TEXTS, SERVER, block_name, can_start, kept, kind_of, part, set_slot, start
+from .items import BUILT_IN, PART_TEXTS, SERVER, block_name, can_start, kept, kind_of, part, set_slot, start, string
 from .state import Slot, State, Step
 
 __all__ = ["append_text", "complete", "finished_text", "given_arguments", "require_startable"]
@@ -217,7 +217,7 @@ def _complete_reasoning(state: State, item: dict[str, Any]) -> Step:
 
 def _complete_call(state: State, slot: Slot, item: dict[str, Any]) -> Step:
     fields = state.part.fields
-    id, name = item.get("call_id"), item.get("name")
+    id, name = string(item, "call_id"), string(item, "name")
     if id and id != fields["id"]:
         state = fold.note(state, "call_id_changed")
     if slot.type in BUILT_IN:
@@ -233,11 +233,7 @@ def _complete_call(state: State, slot: Slot, item: dict[str, Any]) -> Step:
         given = slot.item.get(field)
     caused: fold.Events = ()
     if isinstance(given, dict):
-        state = fold.note(state, "arguments_as_object")
-        if state.part.text:
-            state = _require_same(fold.update(state, input=given))
-        else:
-            state, caused = fold.append(state, msgspec.json.encode(given).decode())
+        state, caused = _given_object(fold.note(state, "arguments_as_object"), cast("dict[str, Any]", given))
     elif given is not None:
         if not isinstance(given, str):
             raise ProtocolError(
@@ -248,17 +244,26 @@ def _complete_call(state: State, slot: Slot, item: dict[str, Any]) -> Step:
     return fold.update(state, extra=extra), caused
 
 
-def _require_same(state: State) -> State:
+def _given_object(state: State, given: dict[str, Any]) -> Step:
+    """The call in focus, whose arguments came whole and not as text."""
+    fault = toolargs.inspect(given)
+    if fault is not None and (state.part.text or state.part.fields.get("custom")):
+        raise _invalid(state.part, "ended with bad arguments", state.part.text, reason=fault.reason, hint=fault.detail)
+    if fault is not None:  # judged when the call has ended
+        return fold.update(state, input=given), ()
+    if not state.part.text:
+        return fold.append(state, msgspec.json.encode(given).decode())
+    state = fold.update(state, input=given)
     if not fold.same_input(state.part):
         raise _invalid(state.part, "ended with other arguments than its deltas gave", state.part.text)
-    return state
+    return state, ()
 
 
 def _input(state: State, slot: Slot, item: dict[str, Any]) -> dict[str, Any]:
     """The input of a built-in tool's call."""
     field = BUILT_IN[slot.type][1]
     if field is None:
-        return {key: item[key] for key in ("action", "actions", "pending_safety_checks") if item.get(key) is not None}
+        return _computer_input(item)
     given = item.get(field)
     if isinstance(given, dict):
         return cast("dict[str, Any]", given)
@@ -303,15 +308,35 @@ def _confirm(state: State, slot: Slot, item: dict[str, Any]) -> State:
         return state
     state = fold.focus(state, slot.block)
     part = state.part
-    if part.kind is not Kind.TOOL or slot.type in BUILT_IN:
+    if part.kind is not Kind.TOOL:
         return state
-    if item.get("call_id") and item["call_id"] != part.fields["id"]:
+    id = string(item, "call_id")
+    if id and id != part.fields["id"]:
         state = fold.note(state, "call_id_changed")
-    given = item.get("input" if slot.type == "custom_tool_call" else "arguments")
-    ended = getattr(part.block, "arguments_json", None)
-    if isinstance(given, str) and given.strip() and ended is not None and given != ended:
-        raise _invalid(part, "has other arguments in the final response", ended)
+    if part.block is not None:  # else it is a fault already
+        _confirm_call(slot, part, part.block, item)
     return state
+
+
+def _confirm_call(slot: Slot, part: fold.Part, call: Any, item: dict[str, Any]) -> None:
+    name = string(item, "name")
+    if slot.type not in BUILT_IN and name and name != call.name:
+        hint = f"It ended as {call.name!r}"
+        raise _invalid(part, f"has the name {name!r} in the final response", call.arguments_json, hint=hint)
+    field = BUILT_IN[slot.type][1] if slot.type in BUILT_IN else "arguments"
+    given: Any = item.get("input" if slot.type == "custom_tool_call" else field) if field else _computer_input(item)
+    same = True
+    if isinstance(given, str) and given.strip():
+        same = given == call.arguments_json
+    elif isinstance(given, dict) and given:
+        ended = toolargs.parse(call.arguments_json)  # of a custom tool too, whose text this object was
+        same = given == ended and toolargs.inspect(cast("dict[str, Any]", given)) is None
+    if not same:
+        raise _invalid(part, "has other arguments in the final response", call.arguments_json)
+
+
+def _computer_input(item: dict[str, Any]) -> dict[str, Any]:
+    return {key: item[key] for key in ("action", "actions", "pending_safety_checks") if item.get(key) is not None}
 
 
 def _confirm_text(state: State, entry: dict[str, Any]) -> State:

@@ -38,13 +38,13 @@ def on_item_done(state: State, event: wire.ItemDone) -> Step:
     if item is None:
         return fold.note(state, "null_item"), ()
     items.typed(item)
-    id = item.get("id") or event.item_id
+    id = items.string(item, "id") or event.item_id
     number = items.find(state, id, event.output_index)
     if number is None:
         state, number = items.add(state, item["type"], id, event.output_index)
     elif state.wire.record.slots[number].done:
         state = fold.note(state, "item_repeated")
-    elif id and id != state.wire.record.slots[number].id:
+    elif id and id.strip() and id != state.wire.record.slots[number].id:
         state = fold.note(state, "item_id_changed")
     return complete.complete(state, number, item)
 
@@ -190,7 +190,7 @@ def _open(state: State, event: _Text, types: tuple[str, ...]) -> tuple[State, in
 def _at(state: State, event: _Text) -> State:
     """The state in which the next delta that says the same of its place goes there too, if none waits before it."""
     own = state.wire
-    if own.record.held or not event.item_id:
+    if own.record.held or not (event.item_id or "").strip():
         return state
     place = Place(cast("type[Any]", type(event)), event.item_id, event.content_index)
     return fold.set_wire(state, Wire(own.next, place, own.record))

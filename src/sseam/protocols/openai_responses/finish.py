@@ -10,6 +10,7 @@ from collections import deque
 from typing import Any, cast
 
 from ... import fold, stop
+from ...decoding import mapping
 from ...errors import ProtocolError, SseamError, TruncatedStream, Where
 from ...fold import Kind
 from ...message import Usage
@@ -40,10 +41,11 @@ def on_ending(state: State, event: Ending) -> Step:
     response = event.response or {}
     state, status = _status(state, event, response)
     raw_reason = status
-    if status == "incomplete":
-        details = response.get("incomplete_details")
-        given = cast("dict[str, Any]", details).get("reason") if isinstance(details, dict) else None
-        raw_reason = given if isinstance(given, str) and given else status
+    if status in ("completed", "incomplete"):
+        given = mapping(response.get("incomplete_details")).get("reason")
+        raw_reason = given if isinstance(given, str) and given.strip() else status
+        if status == "completed" and raw_reason != status:
+            state = fold.note(state, "status_contradicts")
     id, model = response.get("id"), response.get("model")
     state, caused = identify(state, event, _string(id), _string(model))
     raw = {key: value for key, value in response.items() if key not in _MODELLED}
@@ -51,8 +53,8 @@ def on_ending(state: State, event: Ending) -> Step:
     if isinstance(usage := response.get("usage"), dict):
         state, more = fold.set_usage(state, state.wire, _usage(cast("dict[str, Any]", usage)))
         caused += more
-    if status == "failed" or event.error:
-        state, more = _fail(state, event)
+    if status == "failed" or event.error or response.get("error"):
+        state, more = _fail(state, event, status)
         return state, (*caused, *more)
     reason = STOP_REASONS.get(raw_reason, stop.UNKNOWN)
     state = fold.set_stop(state, state.wire, reason, raw_reason)
@@ -78,13 +80,17 @@ _ENDINGS: dict[type[Any], str | None] = {
 
 
 def _status(state: State, event: wire.Event, response: dict[str, Any]) -> tuple[State, str]:
-    """The status that counts: the response's own where it is one of an end, else the event's."""
+    """The status that counts: of the response's own and the event's the one that promises less."""
     said = _ENDINGS[type(event)]
     given = response.get("status")
     if said is not None and given not in (None, said):
         state = fold.note(state, "status_contradicts")
+    if said == "failed" or (said == "incomplete" and given == "completed"):
+        return state, said
     if given in ("completed", "incomplete", "failed", "cancelled"):
         return state, given
+    if said == "completed" and isinstance(given, str) and given.strip():
+        return state, given  # of a response that is not over, or one that is not known
     if said is None:
         if isinstance(given, str):
             raise TruncatedStream(f"the response is not over: its status is {given!r}")
@@ -96,10 +102,10 @@ def _string(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _fail(state: State, event: Ending) -> Step:
+def _fail(state: State, event: Ending, status: str) -> Step:
     response = event.response or {}
     found: Any = event.error or response.get("error") or {"message": "the response failed, and no error says why"}
-    state = fold.set_stop(state, state.wire, "error", "failed")
+    state = fold.set_stop(state, state.wire, "error", status)
     return fold.fail(state, api_error({"error": found}, delivered=state.head.started > 0))
 
 

@@ -117,7 +117,7 @@ def set_slot(state: State, number: int, *, open: dict[int, int] | None = None, *
 def find(state: State, id: object, index: int | None) -> int | None:
     """The item that an event means: one that is open before one that has ended. None: it is new."""
     record = state.wire.record
-    alias = record.names.get(id) if isinstance(id, str) and id else None
+    alias = record.names.get(id) if isinstance(id, str) and id.strip() else None
     named = record.named[alias] if alias is not None else None
     if named is not None and not record.slots[named].done:
         return named
@@ -127,7 +127,7 @@ def find(state: State, id: object, index: int | None) -> int | None:
 
 def _name(state: State, number: int, id: object) -> State:
     """The state in which `id` means the item."""
-    if not isinstance(id, str) or not id:
+    if not isinstance(id, str) or not id.strip():
         return state
     record = state.wire.record
     alias = record.names.get(id)
@@ -144,7 +144,7 @@ def add(
     """A new item; `item` is all of it as it was announced."""
     record = state.wire.record
     number = len(record.slots)
-    known = id if isinstance(id, str) else ""
+    known = id if isinstance(id, str) and id.strip() else ""
     key = index if index is not None else known or f"item {number}"
     slot = Slot(key=key, index=index, id=known, type=type, item=item or {}, text=Text.empty())
     open = record.open if index is None else {**record.open, index: number}
@@ -160,13 +160,13 @@ def reach(state: State, event: Any, types: tuple[str, ...]) -> tuple[State, int]
     """
     number = find(state, event.item_id, event.output_index)
     if number is None:
-        if event.item_id is None and event.output_index is None:
+        if not (event.item_id or "").strip() and event.output_index is None:
             raise ProtocolError(f"{wire.name(event)} names no item")
         return add(state, types[0], event.item_id, event.output_index)
     slot = state.wire.record.slots[number]
     if slot.type not in types and slot.type in CLIENT | SERVER | {"message", "reasoning"}:
         raise _misfit(event, slot)
-    if event.item_id and event.item_id != slot.id:
+    if event.item_id and event.item_id != slot.id and event.item_id.strip():
         if slot.id:
             state = fold.note(state, "item_id_changed")
         else:
@@ -325,13 +325,13 @@ def kept(item: dict[str, Any], modelled: tuple[str, ...]) -> dict[str, Any]:
 
 
 def string(item: dict[str, Any], field: str) -> str:
-    """A field of an item that is a string, "" where it is absent or null. Raises `ProtocolError` for anything else."""
+    """A field of an item that is a string, "" where it is absent, null or blank. Raises `ProtocolError` for others."""
     value = item.get(field)
     if value is None:
         return ""
     if not isinstance(value, str):
         raise ProtocolError(f"{field} of a {item.get('type')} is {value!r}, expected a string")
-    return value
+    return value if value.strip() else ""
 
 
 def typed(item: dict[str, Any]) -> dict[str, Any]:

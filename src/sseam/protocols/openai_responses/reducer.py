@@ -90,9 +90,6 @@ def _step(state: State, event: wire.Event) -> Step:
     own = state.wire
     if own.place is not NOWHERE:
         state = fold.set_wire(state, Wire(own.next, NOWHERE, own.record))
-    if state.head.fault is not None and type(event) not in _PASSING:
-        # A call that ended unusable is a fault, unless the very next event says that it was cut.
-        fold.require_valid(state)
     return _TABLE[own.record.phase][type(event)](state, event)
 
 
@@ -125,7 +122,8 @@ def _truncated(state: State) -> TruncatedStream:
 def _on_beginning(state: State, event: wire.Created | wire.Queued | wire.InProgress) -> Step:
     response = event.response or wire.Snapshot()
     if isinstance(event, wire.Created) and state.wire.record.phase is not Phase.IDLE:
-        if len(state.wire.record.slots):
+        another = response.id and state.head.id and response.id != state.head.id
+        if another or len(state.wire.record.slots):
             raise ProtocolError(f"second response {response.id!r} spliced into the stream of {state.head.id!r}")
         state = fold.note(state, "created_repeated")
     return identify(state, event, response.id, response.model)
@@ -223,17 +221,3 @@ _TABLE: dict[Phase, dict[type[Any], Arm]] = {
     Phase.STREAMING: {**_ALWAYS, **_CONTENT},
     Phase.RESUMED: {**_ALWAYS, **dict.fromkeys(_CONTENT, _on_skipped)},
 }
-
-# These say nothing about what came before them, or tell more than it.
-_PASSING = frozenset(
-    {
-        wire.Passive,
-        wire.Unknown,
-        wire.Empty,
-        wire.Error,
-        wire.Completed,
-        wire.Incomplete,
-        wire.Failed,
-        wire.ResponseDone,
-    }
-)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
-from ...decoding import convert, loads, require_utf8
+from ...decoding import convert, loads, mapping, require_utf8
 from ...errors import ProtocolError, excerpt
 from ...sse import Frame
 
@@ -391,12 +391,33 @@ def decode(frame: Frame) -> Event:
         event: Event = _DECODER.decode(data)
     except (msgspec.DecodeError, RecursionError):
         event = _decode_unusual(frame)
+    if type(event) in _HOLDS_ITEMS and _gives_arguments(event):
+        event = read(loads(data), data)  # told apart from arguments that give a key twice
     if not data.isascii():
         require_utf8(data)
     named = frame.event
     if named != "message" and _NAMES.get(type(event), named) != named:
         return Renamed(event, "event_name_mismatch")
     return event
+
+
+_HOLDS_ITEMS = frozenset({ItemAdded, ItemDone, Completed, Incomplete, Failed, ResponseDone})
+_ARGUMENTS = ("arguments", "input", "action", "actions", "operation")
+
+
+def _gives_arguments(event: Any) -> bool:
+    """Whether an event has arguments of a call that are no text, where msgspec keeps the last of two equal keys."""
+    if isinstance(event, ItemAdded | ItemDone):
+        items: list[Any] = [event.item]
+    else:
+        output = mapping(event.response).get("output")
+        items = cast("list[Any]", output) if isinstance(output, list) else []
+    return any(
+        isinstance(cast("dict[str, Any]", item).get(field), dict | list)
+        for item in items
+        if isinstance(item, dict)
+        for field in _ARGUMENTS
+    )
 
 
 def _decode_unusual(frame: Frame) -> Event:
