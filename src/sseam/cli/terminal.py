@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
+from ..events import Event
 from . import render
-from .events import Event
 
 __all__ = [
     "BROKEN_PIPE",

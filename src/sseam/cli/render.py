@@ -22,9 +22,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from .audit import Outcome, Verdict
-from .errors import SseamError
-from .events import (
+from ..audit import Outcome, Verdict
+from ..errors import SseamError
+from ..events import (
     Done,
     Event,
     Failed,
@@ -40,7 +40,7 @@ from .events import (
     ToolCallStart,
     ToolCallWithheld,
 )
-from .message import Deviation, Message, TextBlock, Usage
+from ..message import Deviation, Message, TextBlock, Usage
 
 __all__ = [
     "Paint",

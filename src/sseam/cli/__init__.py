@@ -19,8 +19,24 @@ from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import Any, cast
 
-from . import __version__, _cli_call, render, stop
-from ._terminal import (
+from .. import __version__, stop
+from ..audit import (
+    SUFFIXES,
+    Verdict,
+    audit,
+    judge,
+    open_parser,
+    open_recording,
+    read_pieces,
+    recordings,
+    unidentified,
+    unreadable,
+)
+from ..events import Event
+from ..parser import Parser, ParserOptions
+from ..protocols import NAMES, load
+from . import call, render
+from .terminal import (
     BROKEN_PIPE,
     FINDINGS,
     INTERRUPTED,
@@ -33,21 +49,6 @@ from ._terminal import (
     shower,
     width,
 )
-from .audit import (
-    SUFFIXES,
-    Verdict,
-    audit,
-    judge,
-    open_parser,
-    open_recording,
-    read_pieces,
-    recordings,
-    unidentified,
-    unreadable,
-)
-from .events import Event
-from .parser import Parser, ParserOptions
-from .protocols import NAMES, load
 
 __all__ = ["main"]
 
@@ -149,7 +150,7 @@ def _arguments() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_replay(commands.add_parser)
     _add_check(commands.add_parser)
-    _cli_call.add(commands.add_parser)
+    call.add(commands.add_parser)
     return parser
 
 

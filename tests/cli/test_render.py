@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from sseam import errors, render
+from sseam import errors
 from sseam.audit import Outcome, Verdict
+from sseam.cli import render
 from sseam.errors import Where
 from sseam.events import (
     Done,

@@ -10,14 +10,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from . import models, render
-from ._terminal import FINDINGS, OK, AddParser, UsageError, add_command, painter, shower, width
-from .audit import conclude
-from .context import Context, Model, UserMessage
-from .declared import declare
-from .errors import RequestError, SseamError
-from .events import Failed
-from .stream import Stream
+from .. import models
+from ..audit import conclude
+from ..context import Context, Model, UserMessage
+from ..declared import declare
+from ..errors import RequestError, SseamError
+from ..events import Failed
+from ..stream import Stream
+from . import render
+from .terminal import FINDINGS, OK, AddParser, UsageError, add_command, painter, shower, width
 
 __all__ = ["add"]
 
@@ -125,12 +126,12 @@ def _tools(args: argparse.Namespace) -> tuple[Any, ...]:
 
 
 def _stream(args: argparse.Namespace, model: Model, context: Context, later: ExitStack) -> Stream:
-    from ._httpx import installed
-    from .client import Client
+    from .._httpx import installed
+    from ..client import Client
 
     http = later.enter_context(installed().Client(timeout=None))
     if args.record is not None:
-        from .tap import record
+        from ..tap import record
 
         try:
             Path(args.record).mkdir(parents=True, exist_ok=True)
