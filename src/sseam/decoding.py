@@ -86,7 +86,7 @@ def convert(value: Any, type: type[T], what: str) -> T:
     """`value` as `type`. Raises `ProtocolError` that says what `what` should have been."""
     try:
         return msgspec.convert(value, type)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: half of a surrogate pair
         raise ProtocolError(f"{what} has the wrong shape: {error}") from None
 
 

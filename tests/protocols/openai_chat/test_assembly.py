@@ -193,6 +193,7 @@ def test_extra_content_of_a_call_goes_back_with_it() -> None:
         [[0, f"id{n}", "-", "x"] if n else [0, "id", "get_time", '{"a":"'] for n in range(2000)],
         [["-", f"id{n}", "get_time", "{}"] for n in range(2000)],
         [[n, "same", "get_time", "{}"] for n in range(2000)],
+        [["-", "-", "get_time", f'{{"a":{n}}}'] for n in range(2000)],
         [[0, "-", "-", '{"a":1},'] if n else [0, "id", "get_time", '{"a":['] for n in range(2000)],
     ],
 )

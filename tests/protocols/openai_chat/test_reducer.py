@@ -6,6 +6,9 @@ The fixtures of this protocol (`fixtures/openai-chat`) show each feature and eac
 from __future__ import annotations
 
 import json
+import time
+import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -320,3 +323,68 @@ def test_reasoning_ends_when_the_answer_begins() -> None:
     _, events = fold(initial(), CHUNKS[:4])
     assert events[-3] == ThinkingEnd(0, "Let me see.")
     assert DONE not in b"".join(map(event, CHUNKS))
+
+
+@pytest.mark.parametrize("value", [None, 5, 1.5, True, "x", [], {}, [None], {"content": 5, "refusal": True}])
+def test_logprobs_of_another_shape_are_no_fault(value: Any) -> None:
+    given = chunk({"content": "Hi"})
+    given["choices"][0]["logprobs"] = value
+    assert parse(given, chunk({}, "stop")).text == "Hi"
+
+
+@pytest.mark.parametrize("value", [None, 5, True, {}, ["s"]])
+def test_a_signature_that_is_no_text_is_none(value: Any) -> None:
+    part = {"type": "thinking", "thinking": "Hm", "signature": value}
+    message = parse(chunk({"content": [part]}), chunk({"content": "Hi"}), chunk({}, "stop"))
+    assert message.content[0] == ThinkingBlock(thinking="Hm")
+
+
+@pytest.mark.parametrize("depth", range(900, 1000, 10))
+def test_a_deep_error_object_is_an_error_of_ours(depth: int) -> None:
+    body = b'data: {"error":' + b'{"a":' * depth + b"1" + b"}" * depth + b"}\n\n"
+    with pytest.raises(SseamError):
+        sseam.parse(body, "openai-chat")
+
+
+def _calls(count: int) -> list[dict[str, Any]]:
+    return [{"index": 0, "id": f"i{n}", "function": {"name": "f", "arguments": "{}"}} for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        lambda count: [chunk({"tool_calls": _calls(count)})],
+        lambda count: [chunk({"content": "x", "annotations": [{"n": n}]}) for n in range(count)],
+        lambda count: [chunk({"executed_tools": [{"index": n}]}) for n in range(count)],
+        lambda count: [chunk({"images": [{"n": n} for n in range(count)]})],
+        lambda count: [chunk({"content": [{"type": "other", "n": n} for n in range(count)]})],
+    ],
+)
+def test_cost_is_linear(chunks: Callable[[int], list[dict[str, Any]]]) -> None:
+    def cost(count: int) -> float:
+        body = stream(*chunks(count), chunk({}, "stop"))
+        best = float("inf")
+        for _ in range(3):
+            start = time.process_time()
+            sseam.parse(body, "openai-chat")
+            best = min(best, time.process_time() - start)
+        return best
+
+    assert cost(8000) < cost(2000) * 4 * 2
+
+
+def test_a_long_argument_is_held_no_more_often_than_its_call_needs() -> None:
+    """The text of the call, its decoded value, and little else."""
+    piece, count = "a" * 20, 20_000
+    first = chunk({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f", "arguments": '{"a":"'}}]})
+    last = chunk({"tool_calls": [{"index": 0, "function": {"arguments": '"}'}}]})
+    more = event(chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}))
+    parser = sseam.Parser("openai-chat")
+    tracemalloc.start()
+    try:
+        for data in (event(first), *[more] * count, event(last), event(chunk({}, "tool_calls")), DONE):
+            parser.feed(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < len(piece) * count * 2.5

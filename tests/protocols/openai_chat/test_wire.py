@@ -19,6 +19,7 @@ from .streams import HEAD, chunk, frame
         (chunk({"role": "assistant", "content": "Hi", "refusal": None}, usage=None), wire.PlainChunk),
         (chunk({"reasoning": "Hm"}), wire.PlainChunk),
         (chunk({"tool_calls": [{"index": 0, "function": {"arguments": "{"}}]}), wire.PlainChunk),
+        (chunk({"tool_calls": [{"index": 0, "function": {"arguments": {"a": 1}}}]}), wire.FullChunk),
         (chunk({"content": "Hi"}, unknown={"a": 1}), wire.PlainChunk),
         (chunk({"role": "assistant", "content": ""}), wire.FullChunk),
         (chunk({"content": "Hi"}, "stop"), wire.FullChunk),

@@ -12,7 +12,8 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import UNSET
 
-from ... import fold
+from ... import fold, toolargs
+from ..._persistent import Vector
 from ..._text import Text
 from ...errors import InvalidToolCall, ProtocolError, Where
 from . import wire
@@ -60,7 +61,7 @@ def read_entry(state: State, raw: wire.ToolCall) -> tuple[State, Entry | None]:
     function = (raw.custom if custom else raw.function) or wire.Function()
     state, id = _label(state, raw.id, "id_blank")
     state, name = _label(state, function.name, "name_blank")
-    state, text = _text(state, function.input if custom else function.arguments, where)
+    state, text = _text(state, function.input if custom else function.arguments, Where(block=label, call=id), name)
     extra = {"extra_content": raw.extra_content} if raw.extra_content is not None else {}
     if id is name is None and not text and not extra:
         return fold.note(state, "empty_entry"), None
@@ -73,7 +74,7 @@ def read_entry(state: State, raw: wire.ToolCall) -> tuple[State, Entry | None]:
 def read_legacy(state: State, raw: wire.Function) -> tuple[State, Entry | None]:
     """The same for a `function_call`, of which a choice has one at most."""
     state, name = _label(state, raw.name, "name_blank")
-    state, text = _text(state, raw.arguments, Where(block=0))
+    state, text = _text(state, raw.arguments, Where(block=0), name)
     if name is None and not text:
         return state, None
     return state, Entry(0, None, name, text, "legacy", starts_object(text))
@@ -88,7 +89,7 @@ def _label(state: State, value: Any, blank: str) -> tuple[State, str | None]:
     return state, str(value)
 
 
-def _text(state: State, value: Any, where: Where) -> tuple[State, str]:
+def _text(state: State, value: Any, where: Where, name: str | None) -> tuple[State, str]:
     if isinstance(value, str):
         return state, value
     if value is UNSET:
@@ -96,12 +97,20 @@ def _text(state: State, value: Any, where: Where) -> tuple[State, str]:
     if value is None:
         return fold.note(state, "args_null"), ""
     if isinstance(value, dict):
-        return fold.note(state, "args_object"), msgspec.json.encode(value).decode()
+        fault = toolargs.inspect(cast("dict[str, Any]", value))
+        if fault is None:
+            return fold.note(state, "args_object"), msgspec.json.encode(value).decode()
+        found, reason, hint = "invalid input", fault.reason, fault.detail
+    else:
+        found, reason = "non-object input", "args_type"
+        hint = f"arguments is a {type(value).__name__}, expected text or an object"
     raise InvalidToolCall(
-        f"tool_use block {where.block} returned non-object input",
-        reason="args_type",
+        f"tool_use block {where.block} returned {found}",
+        id=where.call or "",
+        name=name or "",
+        reason=reason,
         where=where,
-        hint=f"arguments is a {type(value).__name__}, expected text or an object",
+        hint=hint,
     )
 
 
@@ -129,8 +138,8 @@ def _place(state: State, entry: Entry) -> State:
         last = calls[len(calls) - 1] if len(calls) else None
         call = calls.at(entry.label) or last
         return state if call is None else _go_on(state, call, entry)
-    known = calls.having(entry.id) if entry.id is not None else ()
-    if known:
+    known: Vector[int] = calls.having(entry.id) if entry.id is not None else Vector()
+    if len(known):
         return _place_known(state, entry, known)
     if entry.id is not None:
         return _place_unseen(state, entry)
@@ -139,12 +148,12 @@ def _place(state: State, entry: Entry) -> State:
     return _place_bare(state, entry)
 
 
-def _place_known(state: State, entry: Entry, known: tuple[int, ...]) -> State:
+def _place_known(state: State, entry: Entry, known: Vector[int]) -> State:
     """The id is one that a call had."""
     calls = state.wire.calls
     number = _at_same_index(calls, entry.label, known)
     if number is None:
-        call = calls[known[-1]]
+        call = calls[known[len(known) - 1]]
         if entry.name is not None or call.closed:
             return _new(fold.note(state, "id_duplicate"), entry)
         return _go_on(fold.note(state, "index_changed"), call, entry)
@@ -172,14 +181,14 @@ def _place_known(state: State, entry: Entry, known: tuple[int, ...]) -> State:
     return _go_on(fold.note(state, "id_repeated"), call, entry)
 
 
-def _at_same_index(calls: Calls, label: int | None, known: tuple[int, ...]) -> int | None:
+def _at_same_index(calls: Calls, label: int | None, known: Vector[int]) -> int | None:
     """The latest of the known calls that has the entry's index, or has come to have it; any, where it has none."""
     if label is None:
-        return known[-1]
+        return known[len(known) - 1]
     at = calls.at(label)
     if at is None:
         return None
-    return next((number for number in reversed(known) if calls[number].label == label or number == at.number), None)
+    return next((number for number in reversed([*known]) if calls[number].label == label or number == at.number), None)
 
 
 def _place_unseen(state: State, entry: Entry) -> State:

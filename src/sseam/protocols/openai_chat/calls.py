@@ -10,6 +10,7 @@ import msgspec
 from ... import fold, toolargs
 from ..._text import Text
 from ...errors import InvalidToolCall
+from ...events import Event
 from ...fold import Kind
 from . import assembly, wire
 from .content import end_prose
@@ -20,13 +21,13 @@ __all__ = ["add_entries", "add_legacy", "end_calls", "start_all"]
 
 def add_entries(state: State, entries: tuple[wire.ToolCall, ...]) -> Step:
     """The entries of `delta.tool_calls`, one by one. Raises `ProtocolError`, see `assembly.place`."""
-    caused: fold.Events = ()
+    caused: list[Event] = []
     for raw in entries:
         state, entry = assembly.read_entry(state, raw)
         if entry is not None:
             state, more = _give(assembly.place(state, entry))
             caused += more
-    return _direct(state), caused
+    return _direct(state), tuple(caused)
 
 
 def add_legacy(state: State, raw: wire.Function) -> Step:
@@ -51,7 +52,7 @@ def _direct(state: State) -> State:
 
 def _give(state: State) -> Step:
     """Start the blocks of calls that cannot change any more, and give the call in focus its text."""
-    caused: fold.Events = ()
+    caused: list[Event] = []
     calls = state.wire.calls
     while calls.started < len(calls) and _is_settled(state, calls[calls.started]):
         state, more = _start(state, calls[calls.started])
@@ -60,7 +61,7 @@ def _give(state: State) -> Step:
     if calls.focus is not None and calls.focus.block is not None:
         state, more = _flush(state, calls.focus)
         caused += more
-    return state, caused
+    return state, tuple(caused)
 
 
 def _is_settled(state: State, call: Call) -> bool:
@@ -107,7 +108,7 @@ def _may_be_placeholder(state: State, call: Call) -> bool:
 def _made_id(state: State, call: Call) -> str:
     """An id for a call that has none of its own: by its place, the same at every parse."""
     id = f"call_{call.number}"
-    while state.wire.calls.having(id) or state.head.call_ids.get(id) is not None:
+    while len(state.wire.calls.having(id)) or state.head.call_ids.get(id) is not None:
         id += "_"
     return id
 
@@ -124,7 +125,7 @@ def start_all(state: State, *, cut: bool) -> Step:
     Raises:
         InvalidToolCall: a call without a name, or of a tool that was not declared.
     """
-    caused: fold.Events = ()
+    caused: list[Event] = []
     known: set[tuple[str, str, str]] = set()
     for number in range(len(state.wire.calls)):
         call = state.wire.calls[number]
@@ -139,7 +140,7 @@ def start_all(state: State, *, cut: bool) -> Step:
         if call.block is not None and call.held.arrived:
             state, more = fold.append(fold.focus(state, call.block), call.held.value())
             caused += more
-    return state, caused
+    return state, tuple(caused)
 
 
 def _is_repeated(state: State, call: Call, known: set[tuple[str, str, str]]) -> bool:
@@ -181,7 +182,7 @@ def _start_late(state: State, call: Call, cut: bool, repeated: bool) -> Step:
 
 def end_calls(state: State) -> Step:
     """The blocks of all calls end, each with what it amounts to."""
-    caused: fold.Events = ()
+    caused: list[Event] = []
     calls = state.wire.calls
     for number in range(len(calls)):
         call = calls[number]
@@ -191,17 +192,17 @@ def end_calls(state: State) -> Step:
         state, more = _check_text(state, call)
         state, last = fold.end(state)
         caused += (*more, *last)
-    return state, caused
+    return state, tuple(caused)
 
 
 def _check_text(state: State, call: Call) -> Step:
-    text = state.part.text
     if call.trailing.arrived:
         trailing = call.trailing.value()
-        if trailing.strip() == text.strip():
+        if trailing.strip() == state.part.text.strip():
             return fold.note(state, "args_repeated"), ()
         return fold.append(state, trailing)  # which makes it invalid
-    if not text.strip() and call.kind != "custom":
+    # A text that closed is not blank; to join it here would hold it once more while it is parsed.
+    if call.kind != "custom" and not call.closed and not state.part.text.strip():
         tool = state.head.settings.tools.get(call.name or "")
         if tool is None or not tool.required:
             return fold.note(state, "args_empty"), ()

@@ -14,9 +14,9 @@ from ... import events, fold
 from ..._persistent import Vector
 from ...fold import Kind
 from . import wire
-from .state import State, Step, Wire, set_own
+from .state import Kept, State, Step, Wire, set_own
 
-__all__ = ["add_delta", "end_kept", "end_prose"]
+__all__ = ["add_delta", "end_kept", "end_prose", "items"]
 
 _WIRE_NAMES = {Kind.TEXT: "content", Kind.THINKING: "reasoning", Kind.REFUSAL: "refusal"}
 _DELTAS = {Kind.TEXT: events.TextDelta, Kind.THINKING: events.ThinkingDelta, Kind.REFUSAL: events.RefusalDelta}
@@ -31,7 +31,7 @@ def add_delta(state: State, delta: wire.Delta) -> Step:
         if delta.content:
             state, more = _add(state, Kind.TEXT, delta.content)
             caused += more
-    elif parts := _list(delta.content):
+    elif parts := items(delta.content):
         state, more = _add_parts(state, parts)
         caused += more
     if isinstance(delta.refusal, str) and delta.refusal:
@@ -153,11 +153,11 @@ def _finish_text(item: dict[str, Any], texts: list[str]) -> None:
 
 def _add_parts(state: State, parts: list[Any]) -> Step:
     state = fold.note(state, "content_list")
-    caused: fold.Events = ()
+    caused: list[events.Event] = []
     for part in parts:
         state, more = _add_part(state, part)
         caused += more
-    return state, caused
+    return state, tuple(caused)
 
 
 def _add_part(state: State, part: Any) -> Step:
@@ -174,8 +174,9 @@ def _add_part(state: State, part: Any) -> Step:
             more: fold.Events = ()
             if text:
                 state, more = fold.append(state, text)
-            if raw.get("signature"):
-                state = fold.update(state, signature=raw["signature"])
+            signature = raw.get("signature")
+            if isinstance(signature, str) and signature:
+                state = fold.update(state, signature=signature)
             return state, (*caused, *more)
         case kind:
             return _add_whole(state, Kind.OPAQUE, str(kind), raw)
@@ -187,23 +188,28 @@ def _pieces(thinking: Any) -> list[dict[str, Any]]:
     return _objects(thinking)
 
 
-def _list(value: Any) -> list[Any]:
+def items(value: Any) -> list[Any]:
+    """The items of a list; of anything else, none."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
-    return [item for item in _list(value) if isinstance(item, dict)]
+    return [item for item in items(value) if isinstance(item, dict)]
 
 
 # ---- what is kept as it came
 
 
 def _add_rare(state: State, delta: wire.Delta) -> Step:
-    caused: fold.Events = ()
+    caused: list[events.Event] = []
     annotations = _objects(delta.annotations)
     if annotations:
-        state, caused = _open(state, Kind.TEXT)
-        state = fold.update(state, citations=(*state.focus.fields.get("citations", ()), *annotations))
+        state, more = _open(state, Kind.TEXT)
+        caused += more
+        kept: Vector[Any] = state.focus.fields.get("citations", Vector())
+        for annotation in annotations:
+            kept = kept.append(annotation)
+        state = fold.update(state, citations=kept)
     for image in _objects(delta.images):
         state, more = _add_whole(state, Kind.OPAQUE, "image", image)
         caused += more
@@ -216,7 +222,7 @@ def _add_rare(state: State, delta: wire.Delta) -> Step:
         caused += more
     if delta.extra_content is not None:
         state = _add_extra(state, delta.extra_content)
-    return state, caused
+    return state, tuple(caused)
 
 
 def _add_extra(state: State, value: Any) -> State:
@@ -235,11 +241,11 @@ def _add_whole(state: State, kind: Kind, name: str, raw: dict[str, Any]) -> Step
 
 def _add_kept(state: State, kind: Kind, key: str, name: str, raw: dict[str, Any]) -> Step:
     """A block of which each delta gives further fields. It ends with the choice."""
-    known = state.wire.kept.get(key)
+    known = state.wire.kept.places.get(key)
     caused: fold.Events = ()
     if known is None:
         state, caused = end_prose(state)
-        own = msgspec.structs.replace(state.wire, kept={**state.wire.kept, key: state.head.started})
+        own = msgspec.structs.replace(state.wire, kept=state.wire.kept.add(key, state.head.started))
         fields: dict[str, Any] = {"raw": raw, "pieces": Vector()}
         state, more = fold.start(state, own, kind, key=key, name=name, fields=fields)
         caused += more
@@ -253,10 +259,10 @@ _GROWING = ("data", "transcript")  # of audio
 
 def end_kept(state: State) -> Step:
     """The blocks that last as long as the choice end."""
-    caused: fold.Events = ()
-    if not state.wire.kept:
+    caused: list[events.Event] = []
+    if not len(state.wire.kept.blocks):
         return state, ()
-    for index in state.wire.kept.values():
+    for index in state.wire.kept.blocks:
         state = fold.focus(state, index)
         pieces: Vector[dict[str, Any]] = state.focus.fields["pieces"]
         raw: dict[str, Any] = {}
@@ -270,4 +276,4 @@ def end_kept(state: State) -> Step:
         state = fold.update(state, raw=raw)
         state, more = fold.end(state)
         caused += more
-    return set_own(state, kept={}), caused
+    return set_own(state, kept=Kept()), tuple(caused)

@@ -21,7 +21,7 @@ from ...fold import append
 from .._openai_errors import api_error
 from . import wire
 from .calls import add_entries, add_legacy
-from .content import add_delta
+from .content import add_delta, items
 from .dialects import DEVIATIONS, DIALECTS
 from .finish import STOP_REASONS, judge, record
 from .scanner import scan as scan_text
@@ -194,7 +194,8 @@ def _on_plain_chunk(state: State, event: wire.PlainChunk) -> Step:
 
 def _on_full_chunk(state: State, event: wire.FullChunk) -> Step:
     chunk = event.chunk
-    state, caused = _read_envelope(state, event)
+    state, begun = _read_envelope(state, event)
+    caused = [*begun]
     choices = chunk.choices
     if choices is UNSET:
         state = fold.note(state, "choices_absent")
@@ -278,9 +279,9 @@ def _add_logprobs(state: State, value: Any) -> State:
         return state
     raw = cast("dict[str, Any]", value)
     content, refusal = state.wire.logprobs
-    for token in raw.get("content") or ():
+    for token in items(raw.get("content")):
         content = content.append(token)
-    for token in raw.get("refusal") or ():
+    for token in items(raw.get("refusal")):
         refusal = refusal.append(token)
     return set_own(state, logprobs=(content, refusal))
 

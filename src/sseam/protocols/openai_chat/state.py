@@ -12,7 +12,7 @@ from ..._persistent import Index, Vector
 from ..._text import Text
 from .scanner import Scan
 
-__all__ = ["Call", "Calls", "State", "Step", "Stream", "Wire", "set_calls", "set_own"]
+__all__ = ["Call", "Calls", "Kept", "State", "Step", "Stream", "Wire", "set_calls", "set_own"]
 
 
 def _no_words() -> Index[str]:
@@ -96,7 +96,7 @@ class Calls(msgspec.Struct, frozen=True, gc=False):
     focus: Call | None = None
     direct: int | None = None
     ids: Index[str] = field(default_factory=_no_words)
-    owners: Vector[tuple[int, ...]] = Vector()
+    owners: Vector[Vector[int]] = Vector()
     labels: Index[int] = field(default_factory=_no_numbers)
     latest: Vector[int] = Vector()
     open: int = 0
@@ -110,10 +110,10 @@ class Calls(msgspec.Struct, frozen=True, gc=False):
     def __len__(self) -> int:
         return len(self.all)
 
-    def having(self, id: str) -> tuple[int, ...]:
+    def having(self, id: str) -> Vector[int]:
         """Numbers of the calls that had this id."""
         place = self.ids.get(id)
-        return () if place is None else self.owners[place]
+        return Vector() if place is None else self.owners[place]
 
     def at(self, label: int | None) -> Call | None:
         """The latest call with this index."""
@@ -168,11 +168,12 @@ class Calls(msgspec.Struct, frozen=True, gc=False):
         place = self.ids.get(id)
         if place is None:
             place = len(self.owners)
-            return msgspec.structs.replace(self, ids=self.ids.add(id, place), owners=self.owners.append((number,)))
+            owners = self.owners.append(Vector[int]().append(number))
+            return msgspec.structs.replace(self, ids=self.ids.add(id, place), owners=owners)
         owners = self.owners[place]
-        if number in owners[-1:]:
+        if owners[len(owners) - 1] == number:
             return self
-        return msgspec.structs.replace(self, owners=self.owners.replace(place, (*owners, number)))
+        return msgspec.structs.replace(self, owners=self.owners.replace(place, owners.append(number)))
 
     def label_as(self, label: int, number: int) -> Calls:
         """These calls with the call as the latest one at an index."""
@@ -210,13 +211,29 @@ class Stream(msgspec.Struct, frozen=True):
         return Stream(self.chunk_id, self.usage_rank, places, self.others.append((index, other)))
 
 
+class Kept(msgspec.Struct, frozen=True):
+    """The open blocks that are kept as they come.
+
+    Attributes:
+        places: the wire's name of each to its neutral index.
+        blocks: their neutral indexes, in order.
+    """
+
+    places: Index[str] = field(default_factory=_no_words)
+    blocks: Vector[int] = Vector()
+
+    def add(self, name: str, index: int) -> Kept:
+        """These with one more, which started last."""
+        return Kept(self.places.add(name, index), self.blocks.append(index))
+
+
 class Wire(msgspec.Struct, frozen=True):
     """The reducer's own part of the state of a choice.
 
     Attributes:
         calls: see there.
         prose: neutral index of the open block of text, reasoning or refusal, None where there is none.
-        kept: neutral indexes of open blocks that are kept as they come, by the wire's name.
+        kept: see there.
         finish: the finish reason, the worst of several.
         roles: how often a role came, up to 2.
         logprobs: the token objects of all deltas, `content` and `refusal` apart.
@@ -225,7 +242,7 @@ class Wire(msgspec.Struct, frozen=True):
 
     calls: Calls = field(default_factory=Calls)
     prose: int | None = None
-    kept: dict[str, int] = {}
+    kept: Kept = field(default_factory=Kept)
     finish: str | None = None
     roles: int = 0
     logprobs: tuple[Vector[Any], Vector[Any]] = (Vector(), Vector())

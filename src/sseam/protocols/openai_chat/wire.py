@@ -123,9 +123,19 @@ class FullChunk(_Wire, frozen=True, gc=False):
 _Some: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
 
 
+class PlainFunction(Function, frozen=True, gc=False):
+    arguments: str | UnsetType | None = UNSET
+    input: str | UnsetType | None = UNSET
+
+
+class PlainToolCall(ToolCall, frozen=True, gc=False):
+    function: PlainFunction | None = None
+    custom: PlainFunction | None = None
+
+
 class PlainDelta(_Wire, frozen=True, gc=False, forbid_unknown_fields=True):
     content: _Some | None = None
-    tool_calls: tuple[ToolCall, ...] | None = None
+    tool_calls: tuple[PlainToolCall, ...] | None = None
     reasoning_content: _Some | None = None
     reasoning: _Some | None = None
     role: Any = None
@@ -203,6 +213,8 @@ def _decode_full(frame: Frame) -> Event:
     try:
         chunk = _FULL.decode(data)
         raw = _RAW.decode(data) if _has_no_content(chunk) else None
+        if _gives_objects(chunk):  # to be told apart from objects that give a key twice
+            chunk = convert(loads(data), Chunk, "chunk")
     except (msgspec.DecodeError, RecursionError):
         return _decode_unusual(frame)
     if not data.isascii():
@@ -231,6 +243,19 @@ def _has_no_content(chunk: Chunk) -> bool:
         or choice.finish_reason is not None
         or not (delta.content or delta.tool_calls or delta.reasoning or delta.reasoning_details)
     )
+
+
+def _gives_objects(chunk: Chunk) -> bool:
+    """Whether a call has its arguments as an object, of which msgspec would keep the last of two equal keys."""
+    for choice in chunk.choices or ():
+        for delta in (choice.delta, choice.message):
+            if delta is None:
+                continue
+            functions = [part for call in delta.tool_calls or () for part in (call.function, call.custom)]
+            for function in (*functions, delta.function_call):
+                if function is not None and (isinstance(function.arguments, dict) or isinstance(function.input, dict)):
+                    return True
+    return False
 
 
 def _decode_unusual(frame: Frame) -> Event:
