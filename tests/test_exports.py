@@ -81,7 +81,7 @@ def test_every_listed_name_is_there_once() -> None:
 
 def test_the_edges_are_loaded_when_they_are_asked_for() -> None:
     code = (
-        "import sys, sseam; before = [name for name in ('faults', 'replay') if f'sseam.{name}' in sys.modules];"
+        "import sys, sseam; before = [name for name in ('recording', 'replay') if f'sseam.{name}' in sys.modules];"
         "print(before, sseam.replay.transport(b'').requests, sseam.faults.Drop(1).frame)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -27,7 +27,7 @@ def test_paths_are_beside_the_test(pytester: pytest.Pytester) -> None:
     (folder / "answer.sse").write_bytes(CALL)
     (folder / "test_it.py").write_text(
         f"""
-import httpx, sseam.record
+import httpx, sseam
 from pathlib import Path
 
 CALL = {CALL!r}
@@ -68,7 +68,7 @@ import sys
 
 def test_nothing():
     assert "sseam.pytest_plugin" in sys.modules
-    loaded = {"httpx", "httpx2", "anyio", "asyncio", "sseam.replay", "sseam.playback"}
+    loaded = {"httpx", "httpx2", "anyio", "asyncio", "sseam.replay", "sseam.recording"}
     assert loaded.isdisjoint(sys.modules), loaded & set(sys.modules)
 """
     )

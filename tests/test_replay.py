@@ -17,9 +17,9 @@ import pytest
 import sseam
 from recordings import CALL, PROTOCOL
 from sseam.errors import RequestError
-from sseam.faults import Cut, Fault, WrongContentType, apply, faults
-from sseam.playback import RandomCuts, split
-from sseam.record import Recording
+from sseam.recording.faults import Cut, Fault, WrongContentType, apply, faults
+from sseam.recording.playback import RandomCuts, split
+from sseam.recording.record import Recording
 from sseam.replay import Transport, transport
 
 URL = "http://api.test/v1/messages"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ._httpx import library_of, stream_class
 from ._wait import Signal
-from .playback import Answer, Answers, Cuts, RandomCuts, ReplayOptions, Source
+from .recording.playback import Answer, Answers, Cuts, RandomCuts, ReplayOptions, Source
 
 if TYPE_CHECKING:
     import httpx

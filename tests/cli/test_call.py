@@ -14,9 +14,9 @@ import pytest
 import sseam
 from recordings import CALL, PROTOCOL
 from sseam import cli
-from sseam.faults import Cut, apply
-from sseam.record import Recording, load
-from sseam.serve import Server, serve
+from sseam.recording.faults import Cut, apply
+from sseam.recording.record import Recording, load
+from sseam.recording.serve import Server, serve
 
 Run = Callable[..., tuple[int, str, str]]
 

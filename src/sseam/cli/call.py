@@ -131,7 +131,7 @@ def _stream(args: argparse.Namespace, model: Model, context: Context, later: Exi
 
     http = later.enter_context(installed().Client(timeout=None))
     if args.record is not None:
-        from ..tap import record
+        from ..recording.tap import record
 
         try:
             Path(args.record).mkdir(parents=True, exist_ok=True)

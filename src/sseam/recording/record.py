@@ -23,8 +23,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from ._scrub import Scrubber
-from .errors import SseamError
+from ..errors import SseamError
+from .scrub import Scrubber
 
 __all__ = ["Ending", "RecordedRequest", "Recorder", "Recording", "load", "save"]
 
@@ -184,7 +184,7 @@ class Recorder:
         Raises:
             FramingError: an encoding that is not known.
         """
-        from .encoding import decoder
+        from ..encoding import decoder
 
         self._status, self._headers = status, headers
         undo = decoder(next((value for name, value in headers.items() if name.lower() == "content-encoding"), ""))

@@ -12,7 +12,8 @@ import pytest
 
 import sseam
 from recordings import CALL, PROTOCOL
-from sseam.faults import (
+from sseam.protocols import NAMES
+from sseam.recording.faults import (
     Cut,
     Drop,
     Duplicate,
@@ -24,8 +25,7 @@ from sseam.faults import (
     apply,
     faults,
 )
-from sseam.protocols import NAMES
-from sseam.record import Recording
+from sseam.recording.record import Recording
 from sseam.sse import Framer
 
 THREE = b"data: 1\n\n: ping\n\ndata: 22\r\n\r\nevent: x\ndata: 3"

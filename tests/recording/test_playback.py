@@ -1,4 +1,4 @@
-"""`sseam.playback`: pieces, waits, order, and what a recording says about itself."""
+"""`sseam.recording.playback`: pieces, waits, order, and what a recording says about itself."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sseam.errors import RequestError
-from sseam.faults import Cut
-from sseam.playback import Answers, RandomCuts, Step, split
-from sseam.record import Recording, save
+from sseam.recording.faults import Cut
+from sseam.recording.playback import Answers, RandomCuts, Step, split
+from sseam.recording.record import Recording, save
 
 DATA = b"data: one\n\n: ping\n\ndata: two\r\n\r\nevent: x\rdata: 3\r\rdata: tail"
 FRAMES = [b"data: one\n\n", b": ping\n\n", b"data: two\r\n\r\n", b"event: x\rdata: 3\r\r", b"data: tail"]

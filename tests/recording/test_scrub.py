@@ -1,4 +1,4 @@
-"""`sseam._scrub`: which texts are masked, and what stays."""
+"""`sseam.recording.scrub`: which texts are masked, and what stays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sseam._scrub import Scrubber
+from sseam.recording.scrub import Scrubber
 
 SECRET = "s3cr3t-value-1"
 MASKED = "X" * len(SECRET)

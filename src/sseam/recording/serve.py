@@ -6,7 +6,7 @@
         client = anyone.Client(base_url=server.base_url)
 
 The server answers any method and path with the next recording, chunked, one chunk a piece; the cuts, pace and faults
-are those of `sseam.playback`.
+are those of `sseam.recording.playback`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import threading
 from collections.abc import Generator, Sequence
 from typing import NamedTuple, Unpack
 
-from .errors import RequestError
+from ..errors import RequestError
 from .playback import Answer, Answers, ReplayOptions, Source, Step
 
 __all__ = ["ReceivedRequest", "Server", "serve"]

@@ -18,8 +18,8 @@ from typing import Literal, assert_never
 
 import msgspec
 
+from ..sse import Frame, Framer, encode
 from .record import BLANK_LINE, Recording
-from .sse import Frame, Framer, encode
 
 __all__ = ["Cut", "Drop", "Duplicate", "ErrorEvent", "Fault", "Garbage", "Gzip", "WrongContentType", "apply", "faults"]
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import sseam
 from recordings import CALL, PROTOCOL
-from sseam.playback import Answers, split
-from sseam.record import Ending, RecordedRequest, Recorder, Recording, load, save
+from sseam.recording.playback import Answers, split
+from sseam.recording.record import Ending, RecordedRequest, Recorder, Recording, load, save
 from sseam.replay import transport
 
 KEY = "sk-ant-test-0123456789abcdef"

@@ -15,10 +15,10 @@ import pytest
 
 from recordings import CALL
 from sseam.errors import FramingError
-from sseam.playback import split
-from sseam.record import RecordedRequest, Recording, load
+from sseam.recording.playback import split
+from sseam.recording.record import RecordedRequest, Recording, load
+from sseam.recording.tap import record
 from sseam.replay import Transport, transport
-from sseam.tap import record
 
 URL = "http://api.test/v1/messages?key=abc"
 LIBRARIES: list[Any] = [httpx, httpx2]

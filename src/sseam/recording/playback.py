@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, TypedDict, Unpack
 
 import msgspec
 
-from .errors import RequestError
+from ..errors import RequestError
 from .faults import Fault, apply
 from .record import BLANK_LINE, Ending, Recording, load
 

@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._httpx import library_of, stream_class
+from .._httpx import library_of, stream_class
 from .record import RecordedRequest, Recorder
 
 if TYPE_CHECKING:

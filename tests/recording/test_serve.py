@@ -16,10 +16,10 @@ import pytest
 
 import sseam
 from recordings import CALL, PROTOCOL
-from sseam.faults import Cut, Fault, WrongContentType, faults
-from sseam.playback import RandomCuts, split
-from sseam.record import Recording
-from sseam.serve import Server, serve
+from sseam.recording.faults import Cut, Fault, WrongContentType, faults
+from sseam.recording.playback import RandomCuts, split
+from sseam.recording.record import Recording
+from sseam.recording.serve import Server, serve
 
 
 @contextmanager
