@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -200,3 +203,52 @@ def test_a_body_gives_the_message_of_its_stream() -> None:
     streamed = parse(*STREAM)
     whole = sseam.parse_response(STREAM[-1]["response"] | {"object": "response", "model": "m"}, "openai-responses")
     assert (whole.content, whole.stop_reason, whole.id) == (streamed.content, streamed.stop_reason, streamed.id)
+
+
+# ---- what an item costs among many
+
+
+def _call(number: int) -> dict[str, Any]:
+    ids = {"id": f"fc_{number}", "call_id": f"call_{number}"}
+    return {"type": "function_call", **ids, "name": "f", "arguments": "{}"}
+
+
+def _only_the_end(count: int) -> list[dict[str, Any]]:
+    return [CREATED, ending(*map(_call, range(count)))]
+
+
+def _all_open(count: int) -> list[dict[str, Any]]:
+    added = ({**ADDED, "output_index": number, "item": _call(number)} for number in range(count))
+    return [CREATED, *added, ending(*map(_call, range(count)))]
+
+
+def _parts_of_one_item(count: int) -> list[dict[str, Any]]:
+    part = {"type": "output_text", "text": "a"}
+    places = [{"item_id": "msg_1", "output_index": 0, "content_index": number} for number in range(count)]
+    added = ({"type": "response.content_part.added", **place, "part": part} for place in places)
+    done = ({"type": "response.output_text.done", **place, "text": "a"} for place in places)
+    return [CREATED, *added, *done, ending({**MESSAGE, "content": [part] * count})]
+
+
+def _rising_indexes(count: int) -> list[dict[str, Any]]:
+    done = {**MESSAGE, "content": [{"type": "output_text", "text": "a" * count}]}
+    return [CREATED, ADDED, *(delta("a", content_index=number) for number in range(count)), ending(done)]
+
+
+@pytest.mark.parametrize("stream", [_only_the_end, _all_open, _parts_of_one_item, _rising_indexes])
+def test_cost_is_linear_in_items_and_parts(stream: Callable[[int], list[dict[str, Any]]]) -> None:
+    def seconds(count: int) -> float:
+        events = read(numbered(*stream(count)))
+        best = float("inf")
+        for _ in range(2):
+            state = initial()
+            gc.collect()
+            started = time.process_time()
+            for event in events:
+                state, _caused = reduce(state, event)
+            best = min(best, time.process_time() - started)
+        assert isinstance(state.head.result, sseam.Done)
+        return best
+
+    few, many = seconds(1_000), seconds(8_000)
+    assert many < 20 * few + 0.05  # 8 if linear, 64 if quadratic

@@ -13,6 +13,7 @@ import msgspec
 
 from ... import fold, toolargs
 from ...errors import InvalidToolCall, ProtocolError, Where
+from ...events import Event
 from ...fold import Kind
 from .items import BUILT_IN, PART_TEXTS, SERVER, block_name, can_start, kept, kind_of, part, set_slot, start, string
 from .state import Slot, State, Step
@@ -113,13 +114,13 @@ def _close(state: State, number: int, *, cut: bool) -> State:
     slot = record.slots[number]
     open = record.open
     if slot.index is not None and open.get(slot.index) == number:
-        open = {index: other for index, other in open.items() if other != number}
+        open = open.put(slot.index, None)
     return set_slot(state, number, open=open, done=not cut, cut=cut)
 
 
 def _complete_message(state: State, number: int, item: dict[str, Any], *, cut: bool) -> Step:
     """End the parts of a message. What was streamed and is not in the item stands."""
-    caused: fold.Events = ()
+    caused: list[Event] = []
     content = [cast("dict[str, Any]", entry) for entry in _list(item.get("content")) if isinstance(entry, dict)]
     texts: dict[int, list[dict[str, Any]]] = {}
     slot = state.wire.record.slots[number]
@@ -147,12 +148,12 @@ def _complete_message(state: State, number: int, item: dict[str, Any], *, cut: b
         if not cut:
             state, more = fold.end(state)
             caused += more
-    return state, caused
+    return state, tuple(caused)
 
 
 def _indexes(slot: Slot, count: int) -> list[int]:
     """The content indexes under which `count` parts of a finished message were streamed."""
-    streamed = sorted(slot.parts)
+    streamed = sorted(index for index, _ in slot.parts.items())
     if not streamed or streamed[-1] < count:
         return list(range(count))
     new = range(streamed[-1] + 1, streamed[-1] + 1 + count)

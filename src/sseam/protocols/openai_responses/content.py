@@ -8,7 +8,7 @@ from ... import fold
 from ...errors import ProtocolError, Where
 from ...fold import Kind, append
 from . import complete, items, wire
-from .state import Place, State, Step, Wire
+from .state import Place, Slot, State, Step, Wire
 
 __all__ = [
     "on_annotation",
@@ -74,13 +74,14 @@ def on_part_done(state: State, event: wire.ContentPartDone) -> Step:
     if slot.type != "message" or slot.done or field is None:
         return state, ()
     state, caused = items.part(state, number, event.content_index, type, announced=False)
-    state, more = _finished(state, slot.parts, event.part.get(field))
+    state, more = _finished(state, slot, event.part.get(field))
     return state, (*caused, *more)
 
 
-def _finished(state: State, parts: dict[int, int], text: object) -> Step:
+def _finished(state: State, slot: Slot, text: object) -> Step:
     # Of a part under several content indexes no single end has the whole text.
-    if list(parts.values()).count(state.focus.index) > 1 or not isinstance(text, str):
+    first = slot.parts.get(slot.unannounced) if slot.shared and slot.unannounced is not None else None
+    if state.focus.index == first or not isinstance(text, str):
         return state, ()
     return complete.finished_text(state, text)
 
@@ -115,7 +116,7 @@ def on_text_done(state: State, event: _Text) -> Step:
         return state, ()
     type = "refusal" if isinstance(event, wire.RefusalDone) else "output_text"
     state, caused = items.part(state, number, event.content_index, type, announced=False)
-    state, more = _finished(state, slot.parts, event.text)
+    state, more = _finished(state, slot, event.text)
     return state, (*caused, *more)
 
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 from ... import fold, stop
 from ...decoding import mapping
 from ...errors import ProtocolError, SseamError, TruncatedStream, Where
+from ...events import Event
 from ...fold import Kind
 from ...message import Usage
 from .._openai_errors import api_error
@@ -117,7 +118,7 @@ def _take_output(state: State, response: dict[str, Any]) -> Step:
     record = state.wire.record
     if not listed:
         return _without_output(state)
-    caused: fold.Events = ()
+    caused: list[Event] = []
     waiting: dict[str, deque[int]] = {}
     for number, slot in enumerate(record.slots):
         waiting.setdefault(slot.type, deque()).append(number)
@@ -135,7 +136,7 @@ def _take_output(state: State, response: dict[str, Any]) -> Step:
     for number in range(len(record.slots)):
         if number not in taken:
             state = fold.note(state, "output_differs")
-    return state, caused
+    return state, tuple(caused)
 
 
 def _match(
@@ -169,7 +170,7 @@ def _without_output(state: State) -> Step:
         )
     if len(record.slots):
         state = fold.note(state, "output_missing")
-    caused: fold.Events = ()
+    caused: list[Event] = []
     for number, slot in enumerate(record.slots):
         if slot.done or slot.cut:
             continue
@@ -180,7 +181,7 @@ def _without_output(state: State) -> Step:
             for index in indexes:
                 state, more = fold.end(fold.focus(state, index))
                 caused += more
-    return state, caused
+    return state, tuple(caused)
 
 
 def _derive(state: State, response: dict[str, Any]) -> Step:

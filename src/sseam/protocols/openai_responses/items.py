@@ -18,6 +18,7 @@ from ...errors import ProtocolError, Where
 from ...fold import Kind
 from . import wire
 from .state import Slot, State, Step, set_record
+from .table import Table
 
 __all__ = [
     "BUILT_IN",
@@ -107,7 +108,7 @@ def kind_of(state: State, item: dict[str, Any]) -> Kind:
 # ---- which item
 
 
-def set_slot(state: State, number: int, *, open: dict[int, int] | None = None, **fields: Any) -> State:
+def set_slot(state: State, number: int, *, open: Table[int, int | None] | None = None, **fields: Any) -> State:
     """The state with other fields of an item, and with other `open` items where they are given."""
     record = state.wire.record
     slots = record.slots.replace(number, msgspec.structs.replace(record.slots[number], **fields))
@@ -117,8 +118,7 @@ def set_slot(state: State, number: int, *, open: dict[int, int] | None = None, *
 def find(state: State, id: object, index: int | None) -> int | None:
     """The item that an event means: one that is open before one that has ended. None: it is new."""
     record = state.wire.record
-    alias = record.names.get(id) if isinstance(id, str) and id.strip() else None
-    named = record.named[alias] if alias is not None else None
+    named = record.names.get(id) if isinstance(id, str) and id.strip() else None
     if named is not None and not record.slots[named].done:
         return named
     open = record.open.get(index) if index is not None else None
@@ -130,12 +130,7 @@ def _name(state: State, number: int, id: object) -> State:
     if not isinstance(id, str) or not id.strip():
         return state
     record = state.wire.record
-    alias = record.names.get(id)
-    if alias is None:
-        return set_record(state, names=record.names.add(id, len(record.named)), named=record.named.append(number))
-    if record.named[alias] == number:
-        return state
-    return set_record(state, named=record.named.replace(alias, number))
+    return state if record.names.get(id) == number else set_record(state, names=record.names.put(id, number))
 
 
 def add(
@@ -147,7 +142,7 @@ def add(
     known = id if isinstance(id, str) and id.strip() else ""
     key = index if index is not None else known or f"item {number}"
     slot = Slot(key=key, index=index, id=known, type=type, item=item or {}, text=Text.empty())
-    open = record.open if index is None else {**record.open, index: number}
+    open = record.open if index is None else record.open.put(index, number)
     state = set_record(state, slots=record.slots.append(slot), open=open)
     return _name(state, number, known), number
 
@@ -288,9 +283,10 @@ def part(state: State, number: int, index: int | None, type: str, *, announced: 
     known = slot.parts.get(at)
     if known is None and not announced and slot.unannounced is not None:
         # Old vLLM counts the index up with every delta.
-        first = slot.parts[slot.unannounced]
-        if fold.focus(state, first).part.kind is _PART_KINDS.get(type):
-            state = set_slot(fold.note(state, "content_index_rises"), number, parts={**slot.parts, at: first})
+        first = slot.parts.get(slot.unannounced)
+        if first is not None and fold.focus(state, first).part.kind is _PART_KINDS.get(type):
+            state = fold.note(state, "content_index_rises")
+            state = set_slot(state, number, parts=slot.parts.put(at, first), shared=True)
             known = first
     if known is not None:
         state = fold.focus(state, known)
@@ -298,7 +294,7 @@ def part(state: State, number: int, index: int | None, type: str, *, announced: 
             where = Where(block=state.part.key)
             raise ProtocolError(f"{type} in {state.part.wire} block {state.part.key}", where=where)
         return state, ()
-    parts = {**slot.parts, at: state.head.started}
+    parts = slot.parts.put(at, state.head.started)
     unannounced = slot.unannounced if announced or slot.unannounced is not None else at
     state = set_slot(state, number, parts=parts, unannounced=unannounced)
     kind = _PART_KINDS.get(type, Kind.OPAQUE)

@@ -102,8 +102,8 @@ def _passed(state: State, event: wire.Event) -> tuple[State, Due]:
 def _is_new(state: State, event: wire.ItemAdded | wire.ItemDone) -> bool:
     record = state.wire.record
     id: object = (event.item or {}).get("id")
-    seen = {slot.index for slot in record.slots}
-    return event.output_index not in seen and not (isinstance(id, str) and record.names.get(id) is not None)
+    known = isinstance(id, str) and id in record.names
+    return not known and (event.output_index is None or event.output_index not in record.open)
 
 
 def _ahead(state: State, event: wire.Event, number: int) -> tuple[State, Due]:

@@ -9,9 +9,10 @@ import msgspec
 
 from ... import fold
 from ..._enums import quick
-from ..._persistent import Index, Vector
+from ..._persistent import Vector
 from ..._text import Text
 from . import wire
+from .table import Table
 
 __all__ = ["NOWHERE", "Phase", "Place", "Record", "Slot", "State", "Step", "Wire", "identify", "initial", "set_record"]
 
@@ -34,7 +35,7 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
         type: the item's type.
         item: the item as it was announced, {} where it was not.
         block: neutral index of the item's block, None while it has none, and for messages.
-        parts: content index to neutral index, for the parts of a message.
+        parts: content index to neutral index, for the parts of a message; shared: one has several of them.
         unannounced: content index of the part that a delta opened without `content_part.added`.
         text: deltas that are only compared with the finished item, or wait for the call's name.
         done: the item is whole and can be used; cut: it ended as incomplete.
@@ -47,7 +48,8 @@ class Slot(msgspec.Struct, frozen=True, kw_only=True):
     item: dict[str, Any]
     text: Text
     block: int | None = None
-    parts: dict[int, int] = {}
+    parts: Table[int, int] = Table()
+    shared: bool = False
     unannounced: int | None = None
     done: bool = False
     cut: bool = False
@@ -73,8 +75,8 @@ class Record(msgspec.Struct, frozen=True):
     Attributes:
         phase: see there.
         slots: every item in the order in which they were first seen.
-        open: output index to slot, of the items that have not ended.
-        names, named: every id that an item was called by, and the slot that it means.
+        open: every output index to the slot that is open under it, None where that has ended.
+        names: every id that an item was called by to the slot that it means.
         unreliable: the numbers of the events say nothing.
         trusted: they once were consecutive; since: the first of the present run.
         held: events that came before others with lower numbers, in order.
@@ -83,9 +85,8 @@ class Record(msgspec.Struct, frozen=True):
 
     phase: Phase = Phase.IDLE
     slots: Vector[Slot] = Vector()
-    open: dict[int, int] = {}
-    names: Index[str] = Index()
-    named: Vector[int] = Vector()
+    open: Table[int, int | None] = Table()
+    names: Table[str, int] = Table()
     unreliable: bool = False
     trusted: bool = False
     since: int = 0
@@ -113,7 +114,7 @@ Step: TypeAlias = fold.Step[Wire]
 
 def initial() -> Wire:
     """The part before the first event."""
-    return Wire(None, NOWHERE, Record(names=Index()))
+    return Wire(None, NOWHERE, Record())
 
 
 def set_record(state: State, **fields: Any) -> State:
