@@ -130,6 +130,8 @@ class Parser:
         events: list[Event] = []
         body = _json_body(tail.stray, alone=not self.state.head.begun)
         try:
+            if not body and tail.stray.strip() and _STRAY in self._protocol.DEVIATIONS:
+                self.state = fold.note(self.state, _STRAY)
             if recording and tail.frame is not None and _is_whole(tail.frame.data):
                 self.state = fold.note(self.state, "unterminated_tail")
                 events += self._run([tail.frame])
@@ -141,20 +143,14 @@ class Parser:
         if self._result is None and body:
             events += self.feed_body(body)
             lost = False
-        elif self._result is None and tail.stray.strip() and _STRAY in self._protocol.DEVIATIONS:
-            try:
-                self.state = fold.note(self.state, _STRAY)
-            except ProtocolError as error:
-                error.hint = f"What stands outside of events is {_looks_like(tail.stray)}: {excerpt(tail.stray[:1024])}"
-                return events + self._fail(error)
         if self._result is None:
             state, last = self._protocol.finish(self.state)
             if lost and isinstance(last[-1], Done):
                 state, last = fold.fail(self.state, TruncatedStream("stream ended inside a frame"))
             self.state = state
             events += self._note(last)
-        if isinstance(self._result, Failed):
-            _add_tail(self._result.error, tail)
+        if isinstance(failed := self.state.head.result, Failed):
+            _add_tail(failed.error, tail)
         return events
 
     def abort(self, error: SseamError) -> list[Event]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import sseam
 from sseam.protocols import _gemini
+from sseam.sequence import Validator
 
 NAMES = _gemini.UsageNames(input="i", tool="u", cached="c", output="o", thoughts="t", total="s")
 
@@ -83,3 +85,57 @@ def test_every_error_of_the_reference_is_known(shared: Path) -> None:
     for entry in reference["interactions_codes"]:
         error = _gemini.api_error({"code": entry["code"]}, delivered=False)
         assert (error.status, error.retryable) == (entry["http"], entry["retry"])
+
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+WRONG: list[Any] = [None, 5, "x", [], {}, True, [5]]
+
+
+def wrong(value: Any) -> Iterator[Any]:
+    """A JSON value with each of its fields and items in turn replaced by each of `WRONG`."""
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        for part in (*WRONG, *wrong(value[key])):
+            if isinstance(value, dict):
+                yield {**value, key: part}
+            else:
+                yield [*value[:key], part, *value[key + 1 :]]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gemini-generate/body-in-one-object",
+        "gemini-generate/row-30-two-candidates",
+        "gemini-generate/row-31-grounding-before-the-end",
+        "gemini-generate/server-code",
+        "gemini-generate/signed-thought",
+        "gemini-generate/streamed-arguments",
+        "gemini-interactions/annotations",
+        "gemini-interactions/body",
+        "gemini-interactions/completed-repeats-its-steps",
+        "gemini-interactions/failed-with-a-reason",
+        "gemini-interactions/server-search",
+        "gemini-interactions/thought-and-text",
+        "gemini-interactions/thought-whole-in-start",
+        "gemini-interactions/tool-call",
+    ],
+)
+def test_a_field_of_a_wrong_type_is_a_fault_or_makes_a_message_that_can_be_read_back(name: str) -> None:
+    data = (FIXTURES / f"{name}.sse").read_bytes()
+    protocol = name.partition("/")[0]
+    if data.startswith(b"{"):
+        bodies = [json.dumps(body).encode() for body in wrong(json.loads(data))]
+    else:
+        lines = data.split(b"\n")
+        bodies = [
+            b"\n".join([*lines[:number], b"data: " + json.dumps(event).encode(), *lines[number + 1 :]])
+            for number, line in enumerate(lines)
+            if line.startswith(b"data: {")
+            for event in wrong(json.loads(line[6:]))
+        ]
+    for body in bodies:
+        parser, validator = sseam.Parser(protocol), Validator()
+        for event in (*parser.feed(body), *parser.finish()):
+            validator.accept(event)
+        message = parser.partial
+        assert sseam.Message.from_json(message.to_json()) == message

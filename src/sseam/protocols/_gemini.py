@@ -15,7 +15,7 @@ from ..errors import ApiError
 from ..fold import State, count
 from ..message import Usage
 
-__all__ = ["UsageNames", "api_error", "made_id", "read_usage"]
+__all__ = ["UsageNames", "api_error", "given", "made_id", "read_usage"]
 
 
 class UsageNames(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +49,11 @@ def read_usage(raw: dict[str, Any], names: UsageNames) -> Usage:
 
 def _add(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else one + other
+
+
+def given(text: str | None) -> str:
+    """An id or a name, "" where it is missing or blank."""
+    return text if text and text.strip() else ""
 
 
 def made_id(state: State[Any]) -> str:

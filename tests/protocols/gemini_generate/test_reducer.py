@@ -56,9 +56,10 @@ def test_every_event_has_its_arm() -> None:
 
 
 @pytest.mark.parametrize("kind", _TABLE, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("last", [wire.Error("x"), wire.ArrayEnd()])
-def test_nothing_comes_after_the_terminal_event(kind: type[Any], last: wire.Event) -> None:
-    state, caused = after(chunk(text("a")), STOP, last)
+@pytest.mark.parametrize("last", [wire.Error("x"), None])
+def test_nothing_comes_after_the_terminal_event(kind: type[Any], last: wire.Event | None) -> None:
+    state, _ = after(chunk(text("a")), STOP)
+    state, caused = finish(state) if last is None else reduce(state, last)
     assert isinstance(caused[-1], sseam.Done | sseam.Failed)
     event = kind({}) if kind in (wire.Error, wire.Unknown) else kind()
     assert reduce(state, event) == (state, ())
@@ -238,11 +239,16 @@ def test_the_response_body_gives_the_same_message() -> None:
     assert [block.__struct_config__.tag for block in found.content] == ["thinking", "text", "tool_call"]
 
 
-def test_the_end_of_the_array_is_the_end() -> None:
-    """The connection may stay open behind it."""
+def test_the_end_of_the_array_is_judged_when_the_input_is_over() -> None:
+    """What stands behind its bracket counts, however the bytes are cut."""
     parser = sseam.Parser("gemini-generate")
     body = json.dumps([{"candidates": [{"content": {"parts": [text("a")]}, "finishReason": "STOP"}]}]).encode()
-    assert not any(isinstance(event, sseam.Done) for event in parser.feed(body[:-1]))
+    assert not any(isinstance(event, sseam.Done) for event in parser.feed(body))
     assert not parser.done
-    assert isinstance(parser.feed(body[-1:])[-1], sseam.Done)
+    assert isinstance(parser.finish()[-1], sseam.Done)
     assert parser.done
+
+
+def test_counts_that_cannot_be_read_are_a_fault() -> None:
+    with pytest.raises(sseam.ProtocolError, match="usageMetadata cannot be read"):
+        sseam.parse(b'data: {"usageMetadata":{"totalTokenCount":1e999}}\n\n', "gemini-generate")

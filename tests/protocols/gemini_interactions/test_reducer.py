@@ -200,8 +200,8 @@ def test_a_delta_of_another_kind_of_step_is_refused(step: str, delta: wire.Event
     [
         ({"type": "function_call", "arguments": "{}"}, "function_call step has the wrong shape"),
         ({"type": "function_call", "id": "a"}, "tool_use block 0 has no name"),
-        ({"type": "thought", "summary": "x"}, "a summary that is no list of objects"),
-        ({"type": "model_output", "content": ["x"]}, "a content that is no list of objects"),
+        ({"type": "thought", "summary": "x"}, "summary of thought step is no list of objects"),
+        ({"type": "model_output", "content": ["x"]}, "content of model_output step is no list of objects"),
         ({}, "step has no type"),
     ],
 )

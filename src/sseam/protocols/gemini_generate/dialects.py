@@ -19,6 +19,8 @@ DEVIATIONS: dict[str, Grade] = {
     "call_end_repeated": "harmless",  # an end marker for a streamed call that has ended
     "empty_answer": "harmless",  # STOP without text or call; asking again is customary
     "parts_after_finish": "soft",  # older models and proxies send STOP early, or with every chunk
+    "finish_conflict": "soft",  # another finishReason than before; the worse one counts
+    "stray_text": "soft",  # text that is neither an event nor JSON: a proxy's page behind the answer
     "unterminated_tail": "soft",  # a recording that lost its last blank line
 }
 
@@ -28,8 +30,10 @@ DIALECTS: dict[str, Dialect] = {
         Dialect(name="gemini"),
         Dialect(name="vertex"),
         Dialect(name="code-assist", codes=frozenset({"wrapped"})),
-        Dialect(name="gemini-1", codes=frozenset({"parts_after_finish"})),
-        Dialect(name="gateway", codes=frozenset({"parts_after_finish", "done_marker", "empty_frame"})),
+        Dialect(name="gemini-1", codes=frozenset({"parts_after_finish", "finish_conflict"})),
+        Dialect(
+            name="gateway", codes=frozenset({"parts_after_finish", "finish_conflict", "done_marker", "empty_frame"})
+        ),
         Dialect(name="recording", codes=frozenset({"unterminated_tail"})),
     )
 }

@@ -157,7 +157,8 @@ def end_prose(state: State) -> Step:
 def _on_call(state: State, part: wire.Part, call: wire.FunctionCall) -> Step:
     """A call begins; it is whole, unless it says that it goes on or gives its arguments by their places."""
     streamed = bool(call.will_continue or call.partial_args)
-    if not call.name and streamed:
+    id, name = _gemini.given(call.id), _gemini.given(call.name)
+    if not name and streamed:
         index = state.head.started
         raise ProtocolError(
             f"input_json_delta arrived without an open tool_use block at index {index}", where=Where(block=index)
@@ -169,10 +170,10 @@ def _on_call(state: State, part: wire.Part, call: wire.FunctionCall) -> Step:
     own = msgspec.structs.replace(state.wire, call=index, writer=Writer()) if streamed else state.wire
     extra = part.rest if isinstance(part, wire.FullPart) else {}
     fields = {
-        "id": call.id or _gemini.made_id(state),
-        "name": call.name or "",
+        "id": id or _gemini.made_id(state),
+        "name": name,
         "signature": part.thought_signature or None,
-        "extra": extra if call.id else {**extra, "id": None},
+        "extra": extra if id else {**extra, "id": None},
     }
     text = "" if _no_args(call) else bytes(call.args).decode()
     state, more = fold.start(
@@ -180,7 +181,7 @@ def _on_call(state: State, part: wire.Part, call: wire.FunctionCall) -> Step:
     )
     caused += more
     if streamed:
-        state, more = _on_step(state, msgspec.structs.replace(call, name=None))
+        state, more = _on_step(state, msgspec.structs.replace(call, id=None, name=None))
     else:
         state, more = fold.end(state)
     return state, (*caused, *more)
@@ -192,20 +193,22 @@ def _no_args(call: wire.FunctionCall) -> bool:
 
 def _is_repeated(state: State, call: wire.FunctionCall) -> bool:
     """Whether a call has come before, with its id and all else the same. Without an id every call is one."""
-    number = state.head.call_ids.get(call.id) if call.id else None
+    id = _gemini.given(call.id)
+    number = state.head.call_ids.get(id) if id else None
     if number is None or call.will_continue or call.partial_args:
         return False
     block = fold.focus(state, number).focus.block
     given = {} if _no_args(call) else toolargs.parse(bytes(call.args).decode())
-    return isinstance(block, ToolCall) and (block.id, block.name, block.arguments) == (call.id, call.name, given)
+    return isinstance(block, ToolCall) and (block.id, block.name, block.arguments) == (id, call.name, given)
 
 
 def _on_step(state: State, call: wire.FunctionCall) -> Step:
     """A call that goes on takes values for places in its arguments, or ends."""
     state = fold.focus(state, state.wire.call)
     part = state.part
-    if call.name or (call.id and call.id != part.fields["id"]):
-        raise _broken(part, f"another call, of {call.name!r}, began before its end", "truncated")
+    id, name = _gemini.given(call.id), _gemini.given(call.name)
+    if name or (id and id != part.fields["id"]):
+        raise _broken(part, f"another call, of {name!r}, began before its end", "truncated")
     if not _no_args(call) and bytes(call.args).split() != [b"{}"]:
         raise _broken(part, "it gives arguments both whole and by their places", "malformed")
     writer = state.wire.writer

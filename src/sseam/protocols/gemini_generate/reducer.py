@@ -2,7 +2,7 @@
 
 A chunk is a piece of the answer, not an event with a name: every field may come in any of them, blocks
 have no bounds of their own, and nothing marks the end. So what a part does depends on the part before
-it, the last stop reason counts, and it is judged when the input is over. Edge cases are decided as in
+it, the worst stop reason counts, and it is judged when the input is over. Edge cases are decided as in
 Google's "Thought signatures", "Function calling" and "Streaming" pages (read 2026-11-29).
 """
 
@@ -105,7 +105,12 @@ def reduce(state: State, event: wire.Event) -> Step:
     A fault gives one last `Failed` event. After the terminal event nothing more comes.
     """
     # Nearly every chunk is one more piece for the block in focus, and counts at most.
-    if type(event) is Chunk and (candidates := event.candidates) is not None and len(candidates) == 1:
+    if (
+        type(event) is Chunk
+        and (candidates := event.candidates) is not None
+        and len(candidates) == 1
+        and (not event.response_id or event.response_id == state.head.id)
+    ):
         candidate = candidates[0]
         content = candidate.content
         if (
@@ -142,7 +147,7 @@ def _counted(state: State, caused: fold.Events, usage: Raw) -> Step:
 
 
 def finish(state: State) -> Step:
-    """The input ended: the stop reason that came last is judged. Without one, that is a fault."""
+    """The input ended: the worst stop reason that came is judged. Without one, that is a fault."""
     if state.head.result is not None:
         return state, ()
     caused: fold.Events = ()
@@ -227,8 +232,10 @@ def _on_chunk(state: State, event: wire.Chunk) -> Step:
 
 def _identify(state: State, event: wire.Chunk) -> Step:
     """The message begins with the first chunk; a later one may say what that left out."""
-    id, model = event.response_id or "", event.model_version or ""
+    id, model = _gemini.given(event.response_id), event.model_version or ""
     head = state.head
+    if id and head.id and id != head.id:
+        raise ProtocolError(f"second response {id!r} spliced into the stream of {head.id!r}")
     if not head.begun:
         raw = {"createTime": event.create_time} if event.create_time else {}
         return fold.begin(state, state.wire, id=id, model=model, raw=raw)
@@ -295,8 +302,26 @@ def _on_candidate(state: State, candidate: wire.Candidate) -> Step:
         state = _keep(state, {"finishMessage": candidate.finish_message})
     raw = candidate.finish_reason
     if raw is not None and raw not in UNSPECIFIED and state.wire.blocked is None:
-        state = fold.set_stop(state, state.wire, STOP_REASONS.get(raw, stop.UNKNOWN), raw)
+        state = _record(state, raw)
     return state, caused
+
+
+def _record(state: State, raw: str) -> State:
+    """A finish reason came. Of several the worst counts."""
+    known = state.head.raw_reason
+    if known is not None and known != raw:
+        state = fold.note(state, "finish_conflict")
+        if _severity(raw) <= _severity(known):
+            return state
+    return fold.set_stop(state, state.wire, STOP_REASONS.get(raw, stop.UNKNOWN), raw)
+
+
+# An unknown reason is as bad as an error.
+_SEVERITY = {"end_turn": 0, "content_filter": 1, "max_tokens": 2}
+
+
+def _severity(raw: str) -> int:
+    return _SEVERITY.get(STOP_REASONS.get(raw, stop.UNKNOWN), 3)
 
 
 def _on_usage(state: State, given: Raw) -> Step:
@@ -309,7 +334,7 @@ def _on_usage(state: State, given: Raw) -> Step:
     if given == own.usage:
         return state, ()
     text = bytes(given)
-    fields: Any = msgspec.json.decode(text) if text else None
+    fields = _decode_usage(text) if text else None
     if fields is None:
         return fold.set_wire(state, msgspec.structs.replace(own, usage=given)), ()
     if not isinstance(fields, dict):
@@ -326,6 +351,13 @@ def _on_usage(state: State, given: Raw) -> Step:
             counts.pop(name, None)
     own = msgspec.structs.replace(own, usage=given, counts=counts)
     return fold.set_usage(state, own, _gemini.read_usage(counts, _USAGE))
+
+
+def _decode_usage(text: bytes) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ProtocolError("usageMetadata cannot be read", hint=str(error)) from None
 
 
 _COUNTS = frozenset(getattr(_USAGE, name) for name in _USAGE.__struct_fields__)
@@ -350,7 +382,7 @@ def _on_done_marker(state: State, event: wire.DoneMarker) -> Step:
 
 
 def _on_array_end(state: State, event: wire.ArrayEnd) -> Step:
-    return finish(state)
+    return state, ()  # the framer knows that it came; what stands behind it is seen at the end of the input
 
 
 # ---- the table

@@ -7,12 +7,14 @@ chunk is one whole GenerateContentResponse; all of its fields are optional.
 from __future__ import annotations
 
 import json
+from json.encoder import encode_basestring_ascii as quoted
+from math import isinf
 from typing import Any, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Raw
 
-from ...decoding import loads, require_utf8
+from ...decoding import TwiceGiven, loads, require_utf8
 from ...errors import ProtocolError, excerpt
 from ...jsonarray import END
 from ...sse import Frame
@@ -179,10 +181,25 @@ def read_response(body: Any) -> list[Event]:
     if isinstance(body, list):
         return [event for element in cast("list[Any]", body) for event in read_response(element)]
     try:
-        data = json.dumps(body, allow_nan=False).encode()
+        data = _spell(body).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise ProtocolError("the body is not JSON", hint=str(error)) from None
     return [_read(body, data)]
+
+
+def _spell(value: Any) -> str:
+    """The text of a decoded value. What arguments must not hold stays in it: a key twice, a number too large."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        members = [f"{quoted(key)}: {_spell(field)}" for key, field in fields.items()]
+        if isinstance(fields, TwiceGiven):
+            members.append(f"{quoted(fields.key)}: {_spell(fields[fields.key])}")
+        return "{" + ", ".join(members) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_spell, cast("list[Any]", value))) + "]"
+    if isinstance(value, float) and isinf(value):
+        return "1e999" if value > 0 else "-1e999"
+    return json.dumps(value, allow_nan=False)
 
 
 _CHUNK_FIELDS = frozenset({"candidates", "usageMetadata", "promptFeedback", "modelVersion", "responseId", "createTime"})

@@ -13,10 +13,13 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from ... import fold, stop
+from ..._compare import same_json
 from ..._persistent import Index, Vector
+from ...decoding import mapping
 from ...dialect import Dialect
-from ...errors import ProtocolError, SseamError, TruncatedStream
+from ...errors import ProtocolError, SseamError, TruncatedStream, Where
 from ...fold import append
+from ...message import ToolCall
 from .. import _gemini
 from . import wire
 from .dialects import DEVIATIONS, DIALECTS
@@ -181,6 +184,9 @@ def _on_completed(state: State, event: wire.InteractionCompleted) -> Step:
     state = fold.set_head(
         state, id=head.id or _text(fields, "id"), model=head.model or _model(fields), raw={**head.raw, **kept}
     )
+    if (error := fields.get("error")) is not None:
+        raise _gemini.api_error(error, delivered=head.started > 0)
+    _require_same_calls(state, wire.objects(fields, "steps", "interaction.completed"))
     usage = fields.get("usage")
     state, caused = on_usage(state, cast("dict[str, Any]", usage) if isinstance(usage, dict) else None)
     raw = _text(fields, "status")
@@ -191,9 +197,28 @@ def _on_completed(state: State, event: wire.InteractionCompleted) -> Step:
     reason = STOP_REASONS.get(raw, stop.UNKNOWN)
     if reason == "end_turn" and state.head.calls:
         reason = "tool_use"
-    error = state.head.raw.get("error")
-    state, more = _end(state, reason, raw, said=_text(cast("dict[str, Any]", error), "message") if error else "")
+    said = _text(mapping(state.head.raw.get("error")), "message")
+    state, more = _end(state, reason, raw, said=said)
     return state, (*caused, *more)
+
+
+def _require_same_calls(state: State, steps: list[dict[str, Any]]) -> None:
+    """Raise `ProtocolError` where the finished interaction gives a call otherwise than its own step did."""
+    for step in steps:
+        number = state.head.call_ids.get(_text(step, "id")) if step.get("type") == "function_call" else None
+        if number is None:
+            continue
+        call = fold.focus(state, number).part.block
+        if not isinstance(call, ToolCall):
+            continue
+        name, arguments = step.get("name"), step.get("arguments")
+        differs = name is not None and name != call.name
+        if differs or (arguments is not None and not same_json(arguments, call.arguments)):
+            what = "name" if differs else "input"
+            raise ProtocolError(
+                f"interaction.completed gives call {call.id} another {what} than its step did",
+                where=Where(block=number, call=call.id),
+            )
 
 
 def _end(state: State, reason: str, raw: str, *, said: str) -> Step:

@@ -121,32 +121,25 @@ def _set_block(state: State, index: int, block: int, *, stopped: bool = False) -
 def _start_call(state: State, index: int, step: dict[str, Any]) -> Step:
     call = wire.read_call(step)
     extra = _rest(step, "id", "name", "arguments", "signature")
+    id = _gemini.given(call.id)
     fields = {
-        "id": call.id or _gemini.made_id(state),
-        "name": call.name or "",
-        "input": call.arguments,
+        "id": id or _gemini.made_id(state),
+        "name": _gemini.given(call.name),
+        "input": step.get("arguments"),  # as it was decoded: it may show a key that was given twice
         "signature": call.signature or None,
-        "extra": extra if call.id else {**extra, "id": None},
+        "extra": extra if id else {**extra, "id": None},
     }
     return _start(state, index, Kind.TOOL, "tool_use", fields, wire.ArgumentsDelta)
 
 
 def _start_thought(state: State, index: int, step: dict[str, Any]) -> Step:
-    fields = {"signature": step.get("signature") or None, "extra": _rest(step, "signature", "summary")}
+    signature = wire.string(step, "signature", "thought step") or None
+    fields = {"signature": signature, "extra": _rest(step, "signature", "summary")}
     state, caused = _start(state, index, Kind.THINKING, "thought", fields)
-    for item in _items(step, "summary"):
+    for item in wire.objects(step, "summary", "thought step"):
         state, more = _add_summary(state, item)
         caused += more
     return state, caused
-
-
-def _items(step: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    items = step.get(key)
-    if items is None:
-        return []
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in cast("list[Any]", items)):
-        raise ProtocolError(f"{step['type']} step has a {key} that is no list of objects")
-    return cast("list[dict[str, Any]]", items)
 
 
 def _add_summary(state: State, item: dict[str, Any]) -> Step:
@@ -162,7 +155,7 @@ def _start_output(state: State, index: int, step: dict[str, Any]) -> Step:
     caused: fold.Events = ()
     if step.get("error") is not None:
         state = keep(state, {"error": step["error"]})
-    for item in _items(step, "content"):
+    for item in wire.objects(step, "content", "model_output step"):
         state, more = _add_content(state, index, item)
         caused += more
     return state, caused
@@ -197,14 +190,17 @@ def _focus_text(state: State, index: int) -> Step:
     block = _step_at(state, index).block
     if block >= 0:
         return fold.focus(state, block), ()
-    return _start(state, index, Kind.TEXT, "model_output", {"citations": (), "extra": {}}, wire.TextDelta)
+    return _start(state, index, Kind.TEXT, "model_output", {"citations": Vector(), "extra": {}}, wire.TextDelta)
 
 
 def _annotate(state: State, item: dict[str, Any]) -> State:
-    given = item.get("annotations")
-    if not isinstance(given, list) or not given:
+    given = wire.objects(item, "annotations", "text")
+    if not given:
         return state
-    return fold.update(state, citations=(*state.part.fields["citations"], *cast("list[Any]", given)))
+    citations: Vector[dict[str, Any]] = state.part.fields["citations"]
+    for citation in given:
+        citations = citations.append(citation)
+    return fold.update(state, citations=citations)
 
 
 def _start_kept(state: State, index: int, step: dict[str, Any]) -> Step:
@@ -370,8 +366,8 @@ def _keep_delta(state: State, raw: dict[str, Any]) -> State:
 
 
 def _sign(state: State, raw: dict[str, Any]) -> State:
-    signature = raw.get("signature")
-    return fold.update(state, signature=signature) if isinstance(signature, str) and signature else state
+    signature = wire.string(raw, "signature", "thought_signature delta")
+    return fold.update(state, signature=signature) if signature else state
 
 
 def opened(state: State, index: int, *, arguments: bool) -> Open:

@@ -33,9 +33,11 @@ __all__ = [
     "Unknown",
     "decode",
     "name",
+    "objects",
     "read",
     "read_call",
     "read_response",
+    "string",
 ]
 
 
@@ -170,6 +172,8 @@ def decode(frame: Frame) -> Event:
         event: Event = _DECODER.decode(data)
     except (msgspec.DecodeError, RecursionError):
         event = _decode_unusual(data)
+    if type(event) is StepStart and event.step.get("arguments"):
+        event = _decode_unusual(data)  # told apart from arguments that give a key twice
     if not data.isascii():
         require_utf8(data)
     return event
@@ -247,7 +251,7 @@ def _infer(delta: dict[str, Any]) -> str:
 
 def read_response(body: Any) -> list[Event]:
     """A non-streaming body as the events that say the same. Raises `ProtocolError` as `decode` does."""
-    if isinstance(body, dict) and "status" in body and "error" not in body:
+    if isinstance(body, dict) and "status" in body and cast("dict[str, Any]", body).get("error") is None:
         interaction = cast("dict[str, Any]", body)
         steps: Any = interaction.get("steps") or []
         if "outputs" in interaction or not isinstance(steps, list):
@@ -270,3 +274,21 @@ def name(event: Event) -> str:
 def read_call(step: dict[str, Any]) -> FunctionCall:
     """The typed part of a `function_call` step. Raises `ProtocolError` for a wrong shape."""
     return convert(step, FunctionCall, "function_call step")
+
+
+def string(fields: dict[str, Any], key: str, what: str) -> str:
+    """A text that may be missing, then "". Raises `ProtocolError` for anything else."""
+    value = fields.get(key)
+    if value is not None and not isinstance(value, str):
+        raise ProtocolError(f"{key} of {what} is no string")
+    return value or ""
+
+
+def objects(fields: dict[str, Any], key: str, what: str) -> list[dict[str, Any]]:
+    """A list of objects that may be missing, then empty. Raises `ProtocolError` for anything else."""
+    items = fields.get(key)
+    if items is None:
+        return []
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in cast("list[Any]", items)):
+        raise ProtocolError(f"{key} of {what} is no list of objects")
+    return cast("list[dict[str, Any]]", items)
