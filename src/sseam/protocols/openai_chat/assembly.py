@@ -235,6 +235,8 @@ def _place_labelled(state: State, entry: Entry) -> State:
             if repeats:
                 raise _duplicate(call, entry, "ambiguous_repeat")
             return _new(fold.note(state, "index_reused"), entry)
+        if repeats and call.named_again:
+            raise _duplicate(call, entry, "ambiguous_repeat")
         if repeats:
             return fold.note(state, "args_repeated")
         if _is_placeholder(state, call):
@@ -281,6 +283,7 @@ def _go_on(state: State, call: Call, entry: Entry) -> State:
         latest_id=entry.id or call.latest_id,
         name=call.name or entry.name,
         extra={**call.extra, **entry.extra},
+        named_again=call.named_again or (entry.name is not None and call.closed),
     )
     return _store(state, call, entry)
 

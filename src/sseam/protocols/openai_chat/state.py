@@ -37,6 +37,7 @@ class Call(msgspec.Struct, frozen=True, gc=False):
         trailing: text behind the end of its JSON value.
         block: neutral index of its block, None until it started.
         extra: fields to send back with it.
+        named_again: its name came again behind its whole arguments, as the start of another like it would.
     """
 
     number: int
@@ -50,6 +51,7 @@ class Call(msgspec.Struct, frozen=True, gc=False):
     trailing: Text = field(default_factory=Text.empty)
     block: int | None = None
     extra: dict[str, Any] = {}
+    named_again: bool = False
 
     def scanned(self, scan: Scan) -> Call:
         """This call with more of its text read."""
@@ -65,6 +67,7 @@ class Call(msgspec.Struct, frozen=True, gc=False):
             self.trailing,
             self.block,
             self.extra,
+            self.named_again,
         )
 
     @property
