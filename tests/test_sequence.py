@@ -364,7 +364,7 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
         "arguments are not what",
     ),
     "not finite": (wrong_end('{"a":NaN}', end=call(arguments={"a": 1}, text='{"a":NaN}')), "none that JSON knows"),
-    "too large": (wrong_end('{"a":1e999}', end=call(arguments={"a": 1}, text='{"a":1e999}')), "a number that is too large"),
+    "too large": (wrong_end('{"a":1e999}', end=call(arguments={"a": 1}, text='{"a":1e999}')), "too large"),
     "infinite": (wrong_end(end=call(arguments={"a": float("inf")}, text='{"a":1}')), "arguments are not what"),
     "cut off": (wrong_end('{"a"', end=call(text='{"a"')), "arguments_json cannot be used: it ends inside its JSON"),
     "not an object": (wrong_end("[]", end=call(arguments=[], text="[]")), "cannot be used: it is a list"),
