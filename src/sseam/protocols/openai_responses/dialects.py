@@ -18,7 +18,7 @@ DEVIATIONS: dict[str, Grade] = {
     "unknown_part": "harmless",
     "audio_dropped": "harmless",  # audio events belong to no item
     "created_missing": "harmless",  # the first event is another one
-    "created_repeated": "harmless",
+    "created_repeated": "harmless",  # before any content, and of the same response
     "resumed_midway": "harmless",  # the stream was entered in the middle of its content
     "null_item": "harmless",
     "item_repeated": "harmless",  # announced or finished twice, saying the same

@@ -40,13 +40,11 @@ Ending = wire.Completed | wire.Incomplete | wire.Failed | wire.ResponseDone
 
 def on_ending(state: State, event: Ending) -> Step:
     response = event.response or {}
-    state, status = _status(state, event, response)
+    status = _status(event, response)
     raw_reason = status
     if status in ("completed", "incomplete"):
         given = mapping(response.get("incomplete_details")).get("reason")
         raw_reason = given if isinstance(given, str) and given.strip() else status
-        if status == "completed" and raw_reason != status:
-            state = fold.note(state, "status_contradicts")
     id, model = response.get("id"), response.get("model")
     state, caused = identify(state, event, _string(id), _string(model))
     raw = {key: value for key, value in response.items() if key not in _MODELLED}
@@ -57,6 +55,9 @@ def on_ending(state: State, event: Ending) -> Step:
     if status == "failed" or event.error or response.get("error"):
         state, more = _fail(state, event, status)
         return state, (*caused, *more)
+    said = _ENDINGS[type(event)] or status
+    if response.get("status") not in (None, said) or (status == "completed" and raw_reason != status):
+        state = fold.note(state, "status_contradicts")
     reason = STOP_REASONS.get(raw_reason, stop.UNKNOWN)
     state = fold.set_stop(state, state.wire, reason, raw_reason)
     for stage in (_take_output, _derive, _conclude):
@@ -80,23 +81,21 @@ _ENDINGS: dict[type[Any], str | None] = {
 }
 
 
-def _status(state: State, event: wire.Event, response: dict[str, Any]) -> tuple[State, str]:
+def _status(event: wire.Event, response: dict[str, Any]) -> str:
     """The status that counts: of the response's own and the event's the one that promises less."""
     said = _ENDINGS[type(event)]
     given = response.get("status")
-    if said is not None and given not in (None, said):
-        state = fold.note(state, "status_contradicts")
     if said == "failed" or (said == "incomplete" and given == "completed"):
-        return state, said
+        return said
     if given in ("completed", "incomplete", "failed", "cancelled"):
-        return state, given
+        return given
     if said == "completed" and isinstance(given, str) and given.strip():
-        return state, given  # of a response that is not over, or one that is not known
+        return given  # of a response that is not over, or one that is not known
     if said is None:
         if isinstance(given, str):
             raise TruncatedStream(f"the response is not over: its status is {given!r}")
         raise TruncatedStream(f"{wire.name(event)} did not provide a status")
-    return state, said
+    return said
 
 
 def _string(value: object) -> str | None:

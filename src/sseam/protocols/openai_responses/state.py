@@ -126,7 +126,6 @@ def set_record(state: State, **fields: Any) -> State:
 
 def identify(state: State, event: wire.Event, id: str | None, model: str | None) -> Step:
     """The response says what it is called; a later word stands."""
-    caused: fold.Events = ()
     if not state.head.begun:
         if not isinstance(event, wire.Created):
             state = fold.note(state, "created_missing")
@@ -135,4 +134,5 @@ def identify(state: State, event: wire.Event, id: str | None, model: str | None)
     head = state.head
     if id and head.id and id != head.id:
         state = fold.note(state, "response_id_changed")
-    return fold.set_head(state, id=id or head.id, model=model or head.model), caused
+    id, model = id or head.id, model or head.model
+    return (state if id == head.id and model == head.model else fold.set_head(state, id=id, model=model)), ()
