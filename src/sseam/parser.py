@@ -199,24 +199,22 @@ class Parser:
     def feed_body(self, body: bytes) -> list[Event]:
         """The events that say the same as a whole non-streaming body."""
         try:
-            decoded = loads(body)
-        except ProtocolError as error:
-            what = "The body" if not self.state.head.begun else "What stands outside of events"
-            found = f"{what} is {_looks_like(body)}: {excerpt(body[:1024])}"
-            return self._fail(FramingError(f"not an event stream, and {error.detail}", hint=found))
-        return self.feed_response(decoded)
-
-    def feed_response(self, body: Any) -> list[Event]:
-        """The events that say the same as a whole non-streaming body, already decoded from JSON."""
-        events: list[Event] = []
-        try:
-            wires = self._protocol.read_response(body)
+            wires = self._protocol.read_response(self._load(body))
         except ProtocolError as error:
             return self._fail(error)
+        events: list[Event] = []
         for wire in wires:
             self.state, caused = self._reduce(self.state, wire)
             events += caused
         return events + self._note(())
+
+    def _load(self, body: bytes) -> Any:
+        try:
+            return loads(body)
+        except ProtocolError as error:
+            what = "What stands outside of events" if self.state.head.begun else "The body"
+            found = f"{what} is {_looks_like(body)}: {excerpt(body[:1024])}"
+            raise FramingError(f"not an event stream, and {error.detail}", hint=found) from None
 
 
 def parse(data: bytes | Iterable[bytes], protocol: str, **options: Unpack[ParserOptions]) -> Message:
