@@ -313,10 +313,27 @@ async def test_b210_a_stream_that_is_let_go_of(server: Server, http: Any, ending
             async for event in AsyncClient(http).stream(model(server.url), CONTEXT):
                 if isinstance(event, TextDelta):
                     break
-            gc.collect()
             if ending is End.HANG:
                 assert await closed(server)
     await anyio.sleep(0.1)  # the closing of the last one
+
+
+async def test_b210_it_closes_at_once_also_after_attempts_that_failed(server: Server, http: Any) -> None:
+    """Their errors are kept, and must not keep the stream: it is no garbage that has to be found first."""
+    faults = [answer(End.NOTHING), answer(b"x", End.CLOSE, status=500)]
+    gc.collect()
+    gc.disable()
+    try:
+        for first in faults:
+            server.add(first, answer(*HELLO, End.HANG))
+            client = AsyncClient(http, retry=sseam.Retry(first_wait=0.001))
+            async for event in client.stream(model(server.url), CONTEXT):
+                if isinstance(event, TextDelta):
+                    break
+            assert await closed(server)
+            server._answers.clear()
+    finally:
+        gc.enable()
 
 
 async def test_b212_a_stream_goes_from_task_to_task(server: Server, http: Any) -> None:

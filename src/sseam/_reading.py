@@ -242,6 +242,8 @@ class Reading:
 
     def break_off(self, cause: BaseException) -> None:
         """The source raised. What is no fault of the connection passes through."""
+        if isinstance(cause, Exception):
+            _leave_out_own_frames(cause)
         if self.over:
             # What a source raises that was given up does not matter; a cancellation is somebody else's.
             if not isinstance(cause, Exception):
@@ -444,3 +446,11 @@ class Reading:
     def _end(self, message: Message, error: SseamError | None) -> None:
         if self._on_end is not None:
             self._on_end(message, error)
+
+
+def _leave_out_own_frames(error: Exception) -> None:
+    """The error is kept, and our frames in its traceback would keep the stream, which is to close when it is dropped."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_globals.get("__package__") == __package__:
+        trace = trace.tb_next
+    error.__traceback__ = trace
