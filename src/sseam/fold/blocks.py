@@ -117,7 +117,7 @@ def end(state: State[W]) -> Step[W]:
     """The block in focus ends.
 
     A call that cannot be used gives no event and is kept as the `fault` of the head: the reducer
-    judges it with the event that follows.
+    judges it when the stop reason tells whether it was cut.
     """
     head = state.head
     part = state.part

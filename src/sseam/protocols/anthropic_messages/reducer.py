@@ -455,14 +455,17 @@ def _usage(raw: dict[str, Any]) -> Usage:
 
 def _judge(state: State, event: wire.Event, arm: Arm) -> Step:
     """A call that ended unusable is a fault, unless the very next event says that it was cut."""
+    if state.wire.phase is Phase.STOPPED:  # judged already, by the stop reason
+        return arm(state, event)
     caused: fold.Events = ()
-    if isinstance(event, wire.MessageDelta | wire.MessageStop):
+    if isinstance(event, wire.MessageDelta):
         state, caused = arm(state, event)
         if state.head.reason in stop.CUT_OFF:
             return state, caused
     try:
         fold.require_valid(state)
     except ProtocolError as error:
+        # Here and not in `reduce`: the stop reason that just came is part of what was received.
         state, failed = fold.fail(state, error)
         return state, (*caused, *failed)
     return state, caused
