@@ -218,6 +218,19 @@ async def test_b216_cancelling_passes_through_and_closes(server: Server, http: A
     assert caught.value.partial.text == "Hello"
 
 
+async def test_cancelled_between_two_attempts(server: Server, http: Any) -> None:
+    server.add(answer(status=503, retry_after="60"))
+    stream = AsyncClient(http).stream(model(server.url), CONTEXT)
+    with anyio.move_on_after(0.2) as scope:
+        await stream.message()
+    assert scope.cancelled_caught
+    assert [attempt.status for attempt in stream.attempts] == [503]
+    assert isinstance(stream.attempts[0].error, sseam.ApiError)
+    with pytest.raises(StreamAborted):
+        await stream.message()
+    assert await closed(server)
+
+
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_b216_a_cancellation_beside_an_abort_is_not_swallowed(server: Server, http: Any) -> None:
     server.add(answer(*HELLO, End.HANG))

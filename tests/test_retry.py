@@ -15,6 +15,7 @@ OVERLOADED = ApiError("overloaded", type="overloaded_error", status=529, retryab
 BROKEN = TransportError("broke")
 CONNECT = TransportError("no connection", timeout="connect")
 FIRST = TransportError("late", timeout="first_event")
+TOTAL = TransportError("total", timeout="total")
 IDLE = TransportError("idle", timeout="idle", retryable=True)
 
 # Which failure is tried again, by how far the answer came.
@@ -25,6 +26,7 @@ AGAIN: list[tuple[SseamError, str]] = [
     (CONNECT, "nothing"),
     (FIRST, "nothing bytes"),
     (IDLE, "nothing"),
+    (TOTAL, ""),
     (TransportError("never", retryable=False), ""),
     (ProtocolError("x"), ""),
     (TruncatedStream("x"), ""),

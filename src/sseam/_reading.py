@@ -406,7 +406,10 @@ class Reading:
     def _fail(self, error: SseamError) -> None:
         if self._go_on(error):
             return
-        self._add(self.parser.abort(error), time.monotonic())
+        if self.pause is None:
+            self._add(self.parser.abort(error), time.monotonic())
+        else:  # between two attempts, the parser of the first has ended already
+            self._settle(error, time.monotonic())
 
     def _settle(self, error: SseamError, now: float) -> None:
         """The attempt failed: another one, or the end."""
@@ -414,7 +417,7 @@ class Reading:
             error.delivered = self._received == "content"
         if self.attempts:
             attempt = self.attempts[-1]
-            attempt.error = error
+            attempt.error = attempt.error or error
             if error.partial is not None and self._received not in ("nothing", "bytes"):
                 usage = error.partial.usage
                 attempt.usage = usage if usage.input_tokens is not None or usage.output_tokens is not None else None

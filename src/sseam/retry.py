@@ -101,6 +101,8 @@ def _may_repeat(error: SseamError, received: Received) -> bool:
     match error:
         case ApiError(retryable=True):
             return received != "content"
+        case TransportError(timeout="total"):
+            return False
         case TransportError(retryable=True, timeout="first_event"):
             return received in ("nothing", "bytes")
         case TransportError(retryable=True):
