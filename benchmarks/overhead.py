@@ -43,7 +43,9 @@ def serve(port: Any, events: list[bytes]) -> None:
                 head = await reader.readuntil(b"\r\n\r\n")
                 size = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
                 await reader.readexactly(size)
-                writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+                writer.write(
+                    b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+                )
                 pace = int(head.split(b"/")[1]) / 1e6
                 due = time.perf_counter()
                 for event in events:

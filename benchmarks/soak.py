@@ -32,11 +32,11 @@ import httpx
 import sseam
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+from tests import calls
 from tests.calls import CONTEXT, PING, api_error, begin, block_stop, delta, error_frame, model, stop, text_start
 from tests.server import Answer, End, Pause, Raw, Request, Server, answer
 
 from sseam import AsyncClient, Retry, TimeLimits
-from tests import calls
 
 LIMITS = TimeLimits(connect=10, first_event=20, idle=1.5, total=30)
 

@@ -452,7 +452,7 @@ class Reading:
 
 
 def _leave_out_own_frames(error: Exception) -> None:
-    """The error is kept, and our frames in its traceback would keep the stream, which is to close when it is dropped."""
+    """The error is kept, and our frames in its traceback would keep the stream, which closes when it is dropped."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_globals.get("__package__") == __package__:
         trace = trace.tb_next

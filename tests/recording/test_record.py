@@ -111,7 +111,12 @@ REQUEST = RecordedRequest(
 def test_what_is_recorded(tmp_path: Path, drain: Any) -> None:
     recorder = Recorder(tmp_path / "one.sse", request=REQUEST, clock=Clock())
     source = Chunks(b"data: 1\n", b"\n", b"data: " + KEY.encode() + b"\n\n")
-    headers = {"Content-Type": "text/event-stream", "Content-Encoding": "identity", "Set-Cookie": "a=b", "Request-Id": "r"}
+    headers = {
+        "Content-Type": "text/event-stream",
+        "Content-Encoding": "identity",
+        "Set-Cookie": "a=b",
+        "Request-Id": "r",
+    }
     assert b"".join(drain(recorder, source, status=201, headers=headers)).endswith(KEY.encode() + b"\n\n")
     assert source.closed
 
