@@ -1,9 +1,10 @@
 """Ending a blocked read from another task or thread, or when a time limit passes.
 
-Async, a cancel scope or a task of our own around each read would do it, but a scope must not be held
-across a yield, and both cost more than the read's own share. So under asyncio the task that reads is
-cancelled, and the cancellation is taken back. One timer serves the whole stream: it looks at the
-deadline when it goes off and is set anew if that has moved.
+Where there is a connection it is shut down: the read then ends as it would had the other side closed it,
+and cleans up undisturbed. Where there is none, the task that reads is cancelled, and the cancellation is
+taken back. A cancel scope or a task of our own around each read would do it too, but a scope must not be
+held across a yield, and both cost more than the read's own share. One timer serves the whole stream: it
+looks at the deadline when it goes off and is set anew if that has moved.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import weakref
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ._wait import under_asyncio, under_trio
+from ._wait import from_anywhere, under_asyncio, under_trio
 from .deadlines import Deadlines
 
 if TYPE_CHECKING:
@@ -36,29 +37,43 @@ class Interrupted(Exception):
 
 
 class Interrupt:
-    """A switch that ends the await in `guard`, now or later, under asyncio or trio."""
+    """A switch that ends a read, now or later, under asyncio or trio.
 
-    def __init__(self, deadlines: Deadlines) -> None:
+    Args:
+        deadlines: of the stream.
+        shut_down: ends a read without cancelling its task; whether it could. From any thread.
+
+    Attributes:
+        direct: reads that `shut_down` can end need no `guard`, only `watch`: not under trio, which has no
+            timers but those of its cancel scopes.
+        watched: the deadline that the timer knows of; a direct read with an earlier one calls `watch`.
+        late: the read was ended because the deadline passed.
+    """
+
+    def __init__(self, deadlines: Deadlines, shut_down: Callable[[], bool]) -> None:
         self._deadlines = deadlines
+        # What is watched may be dropped without a word: the timer must not be what keeps it.
+        self._shut_down = weakref.WeakMethod(shut_down)  # pyright: ignore[reportArgumentType]
         self._lock = threading.Lock()
         self._fired = False
-        self._cancel: Callable[[], object] | None = None  # ends the read, from any thread
+        self._cancel: Callable[[], object] | None = None  # ends the guarded await, from any thread
         self._guard: Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]] = self._first_guard
+        self.direct = False
+        self.watched = math.inf
+        self.late = False
         # Under asyncio only:
         self._task: asyncio.Task[Any] | None = None
         self._waiting = False
         self._requested = False
         self._cancelling = 0  # how often somebody else had cancelled the task before the read
-        self._late = False  # the deadline passed
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_due = math.inf
 
     def fire(self) -> None:
-        """End the await in `guard`, from any task or thread; every later one ends at once."""
+        """End the read, from any task or thread; every later one in `guard` ends at once."""
         with self._lock:
             self._fired = True
             cancel = self._cancel
-        if cancel is not None:
+        if not self._end() and cancel is not None:
             # A loop that ended without its tasks says so with a RuntimeError: nobody waits there.
             with contextlib.suppress(RuntimeError):
                 cancel()
@@ -68,11 +83,28 @@ class Interrupt:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-            self._timer_due = math.inf
+        self.watched = math.inf
+
+    def watch(self) -> None:
+        """A read begins whose deadline is not watched. Raises `Interrupted` when it has passed."""
+        now = time.monotonic()
+        if self._deadlines.due <= now:
+            raise Interrupted(late=True)
+        self._set_timer(now)
 
     def guard(self, awaitable: Callable[[], Awaitable[T]]) -> Awaitable[T]:
         """The result of `awaitable()`. Raises `Interrupted`; nothing that came by then is kept."""
         return self._guard(awaitable)
+
+    async def guard_request(self, awaitable: Callable[[], Awaitable[T]]) -> T:
+        """As `guard`, by a cancel scope of anyio, which every HTTP library here needs itself: what it
+        shields is left to end, and a connection that is being made is cleaned up after."""
+        import anyio
+
+        if not (under_asyncio() or under_trio()):
+            raise RuntimeError("sseam waits under asyncio or trio, and neither is running here")
+        self.direct = under_asyncio()
+        return await self._guard_scope(awaitable, anyio.CancelScope, anyio.current_time())
 
     async def _first_guard(self, awaitable: Callable[[], Awaitable[T]]) -> T:
         if under_asyncio():
@@ -80,12 +112,8 @@ class Interrupt:
 
             self._current_task = asyncio.current_task
             self._cancelled_error = asyncio.CancelledError
-            self._loop = asyncio.get_running_loop()
             self._guard = self._guard_asyncio
         elif under_trio():
-            import trio
-
-            self._trio = trio
             self._guard = self._guard_trio
         else:
             raise RuntimeError("sseam waits under asyncio or trio, and neither is running here")
@@ -98,15 +126,20 @@ class Interrupt:
                 raise Interrupted(late=False)
 
     async def _guard_trio(self, awaitable: Callable[[], Awaitable[T]]) -> T:
+        import trio
+
+        return await self._guard_scope(awaitable, trio.CancelScope, trio.current_time())
+
+    async def _guard_scope(self, awaitable: Callable[[], Awaitable[T]], make: Any, clock: float) -> T:
         now = time.monotonic()
         if self._deadlines.paused:
             self._deadlines.wait(now)
         left = self._deadlines.due - now
         if left <= 0:
             raise Interrupted(late=True)
-        token = self._trio.lowlevel.current_trio_token()
-        with self._trio.CancelScope(deadline=self._trio.current_time() + left) as scope:
-            self._attach(lambda: token.run_sync_soon(scope.cancel))
+        run = from_anywhere()
+        with make(deadline=clock + left) as scope:
+            self._attach(lambda: run(scope.cancel))
             try:
                 result = await awaitable()
             finally:
@@ -120,12 +153,15 @@ class Interrupt:
         assert task is not None
         if task is not self._task:
             self._task = task
-            self._attach(self._request_from_anywhere)
+            run = from_anywhere()
+            self._attach(lambda: run(self._request))
         deadlines = self._deadlines
         if deadlines.paused:
             deadlines.wait(time.monotonic())
-        if self._fired or deadlines.due < self._timer_due:
-            self._prepare()
+        if self._fired:
+            raise Interrupted(late=False)
+        if deadlines.due < self.watched:
+            self.watch()
         self._cancelling = task.cancelling()
         self._waiting = True
         try:
@@ -138,48 +174,47 @@ class Interrupt:
             others = self._take_back()
             if others or not isinstance(error, Exception | self._cancelled_error):
                 raise
-            raise Interrupted(late=self._late and not self._fired) from None
+            raise Interrupted(late=self.late and not self._fired) from None
         self._waiting = False
         if self._requested or self._fired:
             if self._requested:
                 self._take_back()
-            raise Interrupted(late=self._late and not self._fired)
+            raise Interrupted(late=self.late and not self._fired)
         return result
 
-    def _prepare(self) -> None:
-        """What is to be done before a read, when there is something."""
-        if self._fired:
-            raise Interrupted(late=False)
-        now = time.monotonic()
-        if self._deadlines.due <= now:
-            raise Interrupted(late=True)
-        self._set_timer(now)
-
     def _set_timer(self, now: float) -> None:
+        import asyncio
+
         self.stop()
         due = self._deadlines.due
         if due < math.inf:
-            self._timer_due = due
-            self._timer = self._loop.call_later(due - now, self._look)
+            self.watched = due
+            self._timer = asyncio.get_running_loop().call_later(due - now, self._look)
 
     def _look(self) -> None:
         """The timer went off: the deadline has moved since, or it has passed."""
+        import asyncio
+
         self._timer = None
-        self._timer_due = math.inf
+        self.watched = math.inf
         now = time.monotonic()
         if self._deadlines.due > now:
             self._set_timer(now)
-        elif self._waiting:
+        elif not self._deadlines.paused:
             # In a loop that was held up the bytes may be there, and their reader is to wake in the next turn.
-            self._loop.call_soon(self._loop.call_soon, self._pass)
+            loop = asyncio.get_running_loop()
+            loop.call_soon(loop.call_soon, self._pass)
 
     def _pass(self) -> None:
-        if self._deadlines.due <= time.monotonic() and self._waiting:
-            self._late = True
-            self._request()
+        """The deadline has passed: for whoever reads now, and not for a reader who is busy."""
+        if self._deadlines.due <= time.monotonic() and not self._deadlines.paused:
+            self.late = True
+            if not self._end():
+                self._request()
 
-    def _request_from_anywhere(self) -> None:
-        self._loop.call_soon_threadsafe(self._request)
+    def _end(self) -> bool:
+        shut_down = self._shut_down()
+        return shut_down is not None and shut_down()
 
     def _request(self) -> None:
         # Runs in the loop. The await may have ended since: then nothing is to be cancelled. Nor if somebody

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
-__all__ = ["Signal", "later", "shielded", "sleep", "under_asyncio", "under_trio"]
+__all__ = ["Signal", "from_anywhere", "later", "shielded", "sleep", "under_asyncio", "under_trio"]
 
 
 class Signal:
@@ -143,6 +143,17 @@ async def shielded(work: Callable[[], Awaitable[object]]) -> None:
             await work()
     else:
         await work()
+
+
+def from_anywhere() -> Callable[[Callable[[], object]], object]:
+    """A function, callable from any thread, that runs a plain function soon in the loop that runs here."""
+    if under_trio():
+        import trio
+
+        return trio.lowlevel.current_trio_token().run_sync_soon
+    import asyncio
+
+    return asyncio.get_running_loop().call_soon_threadsafe
 
 
 def later() -> Callable[[Callable[[], Coroutine[Any, Any, None]]], None]:

@@ -22,18 +22,16 @@ import itertools
 import math
 import socket
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
 from ._call import CallOptions, Request, Settings, prepare, reading_of
 from ._httpx import installed
-from ._interrupt import Interrupt
 from ._reading import Reading
 from ._wait import later, shielded
 from .context import Context, Model, Options
-from .deadlines import NO_LIMITS, Deadlines, TimeLimits
+from .deadlines import TimeLimits
 from .message import Message
 from .response import Response
 from .retry import Retry
@@ -189,6 +187,7 @@ class _AsyncConnection:
         self._timeout = (limits.connect, None, None, None)
         self._response: Any = None
         self.chunks: AsyncIterator[bytes] | None = None
+        self.direct = False
         self._later: Callable[[Callable[[], Coroutine[Any, Any, None]]], None] | None = None
 
     async def open(self) -> None:
@@ -212,12 +211,16 @@ class _AsyncConnection:
         self._reading.answered(Response.of(response.status_code, response.headers.multi_items()))
         # The raw bytes as `aiter_raw` gives them, which is one generator more and refuses a mock's body.
         self.chunks = aiter(response.stream)
+        self.direct = _socket(_connection(response)) is not None
 
     async def close(self, *, ended: bool) -> None:
         response, self._response = self._response, None
         chunks, self.chunks = self.chunks, None
         if response is not None:
             await _close(response, chunks, ended=ended)
+
+    def interrupt(self) -> bool:
+        return self._response is not None and _shut_down(_connection(self._response))
 
     def __del__(self) -> None:
         if self._response is not None and self._later is not None:
@@ -243,12 +246,10 @@ async def _read_out(chunks: AsyncIterator[bytes]) -> None:
         for _ in range(_BUFFERED):
             await anext(chunks)
 
-    deadlines = Deadlines(NO_LIMITS)
-    deadlines.due = time.monotonic() + _GRACE
-    interrupt = Interrupt(deadlines)
-    with contextlib.suppress(Exception):
-        await interrupt.guard(read)
-    interrupt.stop()
+    import anyio
+
+    with contextlib.suppress(Exception), anyio.move_on_after(_GRACE):
+        await read()
 
 
 def _build(http: Any, request: Request | None, timeout: object, trace: Callable[[str, dict[str, Any]], object]) -> Any:
@@ -334,13 +335,27 @@ def _connection(response: Any) -> Any:
     return response.extensions.get("network_stream") if response.http_version != "HTTP/2" else None
 
 
-def _shut_down(connection: Any) -> None:
-    """Let a thread that is blocked on a connection go on, to find it closed."""
-    connected = connection.get_extra_info("socket") if connection is not None else None
-    if isinstance(connected, socket.socket):
-        with contextlib.suppress(OSError):
+def _socket(connection: Any) -> Any:
+    """The socket of a connection, None where it has none that can be shut down."""
+    found = connection.get_extra_info("socket") if connection is not None else None
+    if isinstance(found, socket.socket):
+        return found
+    # What asyncio gives for it; other loops give what cannot be shut down.
+    return found if f"{type(found).__module__}.{type(found).__name__}" == "asyncio.trsock.TransportSocket" else None
+
+
+def _shut_down(connection: Any) -> bool:
+    """Let whoever is blocked on a connection go on, to find it closed. Whether that could be done."""
+    found = _socket(connection)
+    if found is None:
+        return False
+    with contextlib.suppress(OSError):
+        if isinstance(found, socket.socket):
             # Not the method of a TLS socket, which would take its state from under the reader.
-            socket.socket.shutdown(connected, socket.SHUT_RDWR)
+            socket.socket.shutdown(found, socket.SHUT_RDWR)
+        else:
+            found.shutdown(socket.SHUT_RDWR)
+    return True
 
 
 def _or_never(limit: float | None) -> float:

@@ -51,6 +51,13 @@ class AsyncSource(Protocol):
         """Let go of the connection. `ended`: the stream's own end was read, only the body's may be missing."""
         ...
 
+    def interrupt(self) -> bool:
+        """End a read that a task is blocked in without cancelling the task, from any thread; whether that can be."""
+        ...
+
+    direct: bool
+    """Whether `interrupt` can be relied on for the chunks that are there now."""
+
 
 class _Liveness:
     """What both streams tell of a call."""
@@ -230,7 +237,7 @@ class AsyncStream(_Liveness):
     def __init__(self, source: AsyncSource, reading: Reading) -> None:
         self._source = source
         self._reading = reading
-        self._interrupt = Interrupt(reading.deadlines)
+        self._interrupt = Interrupt(reading.deadlines, source.interrupt)
         self._busy = False  # a task is reading or closing
         self._turn: Signal | None = None  # there while others wait for it
         self._released = False
@@ -252,7 +259,8 @@ class AsyncStream(_Liveness):
 
     async def _read(self, until: Sized = ()) -> None:
         """Read until there is something in `until`, or to the end. Of several tasks one reads, the others wait."""
-        reading, source, guard = self._reading, self._source, self._interrupt.guard
+        reading, source, interrupt = self._reading, self._source, self._interrupt
+        deadlines = reading.deadlines
         while not reading.over and not until:
             if self._busy:
                 await self._wait_turn()
@@ -266,20 +274,29 @@ class AsyncStream(_Liveness):
                 if reading.fresh:
                     reading.begin()
                 if source.chunks is None:
-                    await guard(source.open)
+                    await interrupt.guard_request(source.open)
+                elif source.direct and interrupt.direct:
+                    if deadlines.paused:
+                        deadlines.wait(time.monotonic())
+                    if deadlines.due < interrupt.watched:
+                        interrupt.watch()
+                    chunk = await source.chunks.__anext__()
                 else:
-                    chunk = await guard(source.chunks.__anext__)
+                    chunk = await interrupt.guard(source.chunks.__anext__)
             except StopAsyncIteration:
                 chunk = None
             except Interrupted as stop:
                 reading.interrupted(late=stop.late)
             except BaseException as cause:
-                await self._break_off(cause)
+                if not (interrupt.late and isinstance(cause, Exception)):
+                    await self._break_off(cause)
             finally:
                 self._busy = False
                 if self._turn is not None:
                     self._pass_turn()
-            if chunk != b"" and not reading.over:
+            if interrupt.late:
+                reading.interrupted(late=True)
+            elif chunk != b"" and not reading.over:
                 reading.feed(chunk)
 
     async def _break_off(self, cause: BaseException) -> None:
@@ -297,6 +314,7 @@ class AsyncStream(_Liveness):
             await self._interrupt.guard(lambda: sleep(seconds))
         except Interrupted:
             return
+        self._interrupt.late = False
         self._reading.start_over()
 
     async def _wait_turn(self) -> None:
@@ -400,6 +418,7 @@ class _AsyncChunks:
     def __init__(self, source: AsyncIterable[bytes]) -> None:
         self._source = source
         self.chunks: AsyncIterator[bytes] | None = aiter(source)
+        self.direct = False
 
     async def open(self) -> None:
         """Nothing: as `_Chunks.open`."""
@@ -409,6 +428,9 @@ class _AsyncChunks:
         close: Any = getattr(self._source, "aclose", None) or getattr(self.chunks, "aclose", None)
         if close is not None:
             await close()
+
+    def interrupt(self) -> bool:
+        return False
 
 
 def iter_events(chunks: Iterable[bytes], protocol: str, **options: Unpack[ParserOptions]) -> Stream:
