@@ -148,7 +148,7 @@ class Server:
             pass
         finally:
             writer.close()
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception, asyncio.CancelledError):
                 await writer.wait_closed()
             self._tasks.discard(task)
             self._count(-1)
