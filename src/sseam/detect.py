@@ -6,6 +6,7 @@ import re
 
 __all__ = ["detect"]
 
+_NOTHING = re.compile(rb"(?:[ \t]*\r?\n|:[^\n]*\n)*")  # blank lines and comments, of which there may be any number
 _ENOUGH = 1 << 16
 
 # Looked for in this order in the start of the response, in the first payload that shows any.
@@ -63,7 +64,8 @@ def detect(first_bytes: bytes) -> str | None:
 
     `first_bytes` is the start of the body, as much as is there; a few hundred bytes do.
     """
-    start = first_bytes[:_ENOUGH]
+    nothing = _NOTHING.match(first_bytes)
+    start = first_bytes[nothing.end() if nothing else 0 :][:_ENOUGH]
     for protocol, mark in _MARKS:
         if mark.search(start):
             return protocol
