@@ -16,6 +16,7 @@ from sseam.context import (
     UserMessage,
     assistant,
 )
+from sseam.errors import RequestError
 from sseam.message import Message, ThinkingBlock, ToolCall
 from sseam.tools import Tool, ToolResult
 
@@ -72,6 +73,20 @@ def test_a_tool_is_stored_as_what_the_model_sees_of_it():
 )
 def test_options_and_models_go_through_json(value):
     assert msgspec.json.decode(msgspec.json.encode(value), type=type(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("context", "place"),
+    [
+        (Context(system="a\ud800"), "system holds half of a surrogate pair"),
+        (Context(messages=(UserMessage("\udc00"),)), r"messages\[0\].content holds half"),
+        (Context(tools=({"name": "f", "x": object()},)), r"tools\[0\].x is of type object"),
+        (Context(tools=({"name": "f", "x": float("nan")},)), r"tools\[0\].x is nan"),
+    ],
+)
+def test_what_cannot_be_stored_is_told_with_its_place(context, place):
+    with pytest.raises(RequestError, match=place):
+        context.to_json()
 
 
 def test_what_is_no_context_is_refused():

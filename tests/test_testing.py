@@ -27,6 +27,12 @@ async def play(client: FakeClient) -> list[Any]:
     return [event async for event in client.stream(REQUEST)]
 
 
+@pytest.mark.parametrize("value", ["\udc00", object(), float("inf")])
+def test_a_call_that_has_no_json_form(value: object) -> None:
+    with pytest.raises(ValueError, match=r"tool_call\('a', 'f'\).*x "):
+        tool_call("a", "f", x=value)
+
+
 @pytest.mark.parametrize("backend", virtual.BACKENDS)
 def test_atomic_and_fine_say_the_same(backend: str) -> None:
     async def main() -> None:

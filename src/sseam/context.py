@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
+from ._encode import encode
 from .content import Content, TextContent
 from .message import Block, Message, TextBlock
 from .tools import ToolResult
@@ -101,9 +102,12 @@ class Context(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: tuple[Any, ...] = ()
 
     def to_json(self) -> bytes:
-        """This context as JSON. Tool objects are written as what the model sees of them, without their function."""
+        """This context as JSON. Tool objects are written as what the model sees of them, without their function.
+
+        Raises `RequestError` for what has no JSON form; it names the place.
+        """
         tools = tuple(_tool_data(tool) for tool in self.tools)
-        return msgspec.json.encode(msgspec.structs.replace(self, tools=tools))
+        return encode(msgspec.structs.replace(self, tools=tools), "the context")
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Context:

@@ -20,7 +20,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ._encode import encode
 from .agent import ModelRequest
+from .errors import RequestError
 from .events import Done, Event, Start, TextDelta, TextEnd, TextStart, ToolCallDelta, ToolCallEnd, ToolCallStart
 from .message import Block, Message, TextBlock, ToolCall, Usage
 from .model import ModelDone, ModelEvent, ModelText, ModelToolCall
@@ -50,8 +52,12 @@ Step: TypeAlias = str | ToolCall | Pause | Stop | Cut | Exception | Callable[[],
 
 
 def tool_call(id: str, name: str, /, **arguments: Any) -> ToolCall:
-    """A call with these arguments."""
-    return ToolCall(id=id, name=name, arguments=arguments, arguments_json=msgspec.json.encode(arguments).decode())
+    """A call with these arguments. Raises ValueError where they have no JSON form."""
+    try:
+        text = encode(arguments, f"tool_call({id!r}, {name!r})").decode()
+    except RequestError as error:
+        raise ValueError(error.detail) from None
+    return ToolCall(id=id, name=name, arguments=arguments, arguments_json=text)
 
 
 class FakeClient:

@@ -27,11 +27,12 @@ from sseam.agent.execution import (
     ToolProgress,
     ToolStarted,
 )
+from sseam.content import TextContent
 from sseam.context import ToolResultMessage
 from sseam.errors import InvalidToolCall, ProtocolError
 from sseam.message import ToolCall
 from sseam.testing import tool_call
-from sseam.tools import Tool, ToolContext, ToolError, tool
+from sseam.tools import Tool, ToolContext, ToolError, ToolResult, tool
 
 pytestmark = pytest.mark.parametrize("backend", virtual.BACKENDS)
 
@@ -234,6 +235,14 @@ def returns_nothing() -> Any:
     return None
 
 
+def returns_broken_result() -> Any:
+    return ToolResult(call_id="", name="", content=(TextContent("a\ud800b"),))
+
+
+def returns_broken_data() -> Any:
+    return ToolResult(call_id="", name="", data="\ud800")
+
+
 def returns_bytes() -> Any:
     return b"\x00"
 
@@ -257,6 +266,8 @@ def raises_stop() -> Any:
 OUTCOMES: list[tuple[Callable[[], Any], str, bool, str]] = [
     (returns_text, "done", False, "text"),
     (returns_nothing, "done", False, "null"),
+    (returns_broken_result, "done", False, "a\ufffdb"),
+    (returns_broken_data, "done", True, "tool it returned a result that has no JSON form (UnicodeEncodeError)"),
     (returns_bytes, "done", True, "tool it returned bytes, which are no text"),
     (raises_error, "error", True, "tool it failed: KeyError"),
     (raises_for_the_model, "error", True, "ToolError: no such city"),
@@ -707,6 +718,17 @@ def test_approval(backend: str, said: Said, asynchronous: bool) -> None:
     assert execution.call.arguments == {"seconds": 0.01}, "the history keeps what the model wrote"
     assert execution.edited == (said.verdict.arguments if isinstance(said.verdict, Edit) else None)
     assert (threads == [threading.get_ident()]) == asynchronous, "a hook that may block is asked in a thread"
+
+
+@pytest.mark.parametrize("value", [object(), "\ud800", float("nan")])
+def test_an_edit_without_a_json_form_is_an_error_result(backend: str, value: object) -> None:
+    async def main() -> ToolExecution:
+        (execution,) = await carry_out([sleeper()], naps(0.01), approve=lambda _: Edit({"seconds": value}))
+        return execution
+
+    execution = anyio.run(main, backend=backend)
+    assert (execution.status, execution.edited) == ("error", None)
+    assert "the edited arguments cannot be written as JSON: seconds " in execution.result.text
 
 
 def test_approvals_come_one_at_a_time_in_order(backend: str) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from sseam.content import DocumentContent, ImageContent, TextContent
@@ -92,6 +94,31 @@ def test_a_tool_of_free_text_has_a_schema_where_it_needs_one(entry):
 def test_what_is_no_tool_of_the_service_is_told(tools, told):
     with pytest.raises(RequestError, match=told):
         read_tools(tools, lambda _: False)
+
+
+@pytest.mark.parametrize(
+    ("tools", "told"),
+    [
+        ([{"input_schema": {}}], r"tools\[0\]: a tool's name is a text, got NoneType"),
+        ([{"name": 5, "input_schema": {}}], r"tools\[0\]: a tool's name is a text, got int"),
+        ([{"name": "f", "input_schema": {}}] * 2, "two tools have the name 'f'"),
+        ([{"name": "f", "input_schema": {}}, {"type": "function", "function": {"name": "f"}}], "the name 'f'"),
+        ([{"functionDeclarations": [{"name": "f"}, {"name": "f"}]}], "the name 'f'"),
+    ],
+)
+def test_tools_in_the_services_own_form_have_names_of_their_own(tools, told):
+    with pytest.raises(RequestError, match=told):
+        read_tools(tools, lambda _: True)
+
+
+def test_built_in_tools_need_no_name():
+    tools = [{"type": "mcp", "server": "a"}, {"type": "mcp", "server": "b"}, {"googleSearch": {}}]
+    assert read_tools(tools, lambda _: True) == tools
+
+
+def test_what_cannot_be_copied_is_no_body():
+    with pytest.raises(RequestError, match="extra_body: 'a' cannot be copied"):
+        merge_body({}, {"a": threading.Lock()})
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,11 @@ from typing import Any, Self
 
 import msgspec
 
+from .._encode import encode
 from .._wait import Signal
-from ..errors import InvalidToolCall, ProtocolError, Where
+from ..errors import InvalidToolCall, ProtocolError, RequestError, Where
 from ..message import ToolCall
-from ..tools import Tool, ToolArgumentsError, ToolContext, ToolResult
+from ..tools import Problem, Tool, ToolArgumentsError, ToolContext, ToolResult
 from .approval import Approve, Deny, Edit, ask
 from .cancel import CancelToken
 from .execution import (
@@ -296,11 +297,20 @@ class ToolExecutor:
             case Deny(reason):
                 self._settle(entry, "denied", f"This call was denied: {reason}")
             case Edit(edited):
-                entry.edited = edited
-                if self._check_arguments(entry, tool, msgspec.json.encode(edited).decode()):
-                    self._enqueue(entry)
+                self._take_edited(entry, tool, edited)
             case _:
                 self._enqueue(entry)
+
+    def _take_edited(self, entry: _Entry, tool: Tool, edited: dict[str, Any]) -> None:
+        try:
+            text = encode(edited, "the edited arguments").decode()
+        except RequestError as error:
+            fault = ToolArgumentsError(entry.call.name, [Problem("$", "a JSON object", error.detail)])
+            self._settle(entry, "error", ToolResult.from_exception(entry.call, fault))
+            return
+        entry.edited = edited
+        if self._check_arguments(entry, tool, text):
+            self._enqueue(entry)
 
     async def _run_tool(self, entry: _Entry, tool: Tool) -> None:
         if not self._goes_on(entry):  # checkpoint: before each tool

@@ -6,7 +6,7 @@ Pure functions over plain data; the bodies themselves are built in `protocols/<n
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit, urlunsplit
 
@@ -45,7 +45,8 @@ def merge_headers(own: Mapping[str, str], options: Options) -> dict[str, str]:
 def merge_body(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """The body with the caller's fields: objects merged key by key, everything else replaced.
 
-    Neither argument is changed, nor shared with the result where both had a part in it.
+    Neither argument is changed, nor shared with the result where both had a part in it. Raises RequestError for a
+    value that cannot be copied.
     """
     merged = dict(body)
     for key, value in extra.items():
@@ -53,7 +54,11 @@ def merge_body(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]
         if isinstance(known, dict) and isinstance(value, dict):
             merged[key] = merge_body(cast("dict[str, Any]", known), cast("dict[str, Any]", value))
         else:
-            merged[key] = copy.deepcopy(value)
+            try:
+                merged[key] = copy.deepcopy(value)
+            except Exception as error:  # whatever the copy of a foreign object raises
+                kind = type(error).__name__
+                raise RequestError(f"extra_body: {key!r} cannot be copied, so it is no plain JSON ({kind})") from error
     return merged
 
 
@@ -139,6 +144,9 @@ def read_tools(
         entry = cast("dict[str, Any]", tool)
         declarations = next((entry[key] for key in _DECLARATIONS if key in entry), None)
         if is_native(entry):
+            for name in _own_names(entry):
+                if not isinstance(name, str):
+                    raise RequestError(f"{path}: a tool's name is a text, got {type(name).__name__}")
             read.append(entry)
         elif declarations is not None:
             read += (_from_dict(declaration, path) for declaration in declarations)
@@ -180,10 +188,21 @@ def _from_dict(entry: dict[str, Any], path: str) -> FunctionTool:
 def _require_distinct(tools: list[FunctionTool | dict[str, Any]]) -> None:
     seen: set[str] = set()
     for tool in tools:
-        if isinstance(tool, FunctionTool):
-            if tool.name in seen:
-                raise RequestError(f"two tools have the name {tool.name!r}")
-            seen.add(tool.name)
+        for name in (tool.name,) if isinstance(tool, FunctionTool) else _own_names(tool):
+            if name in seen:
+                raise RequestError(f"two tools have the name {name!r}")
+            seen.add(name)
+
+
+def _own_names(entry: dict[str, Any]) -> Iterator[Any]:
+    """The names that a tool in the service's own form gives: none for most built-in tools, several for Gemini's."""
+    declarations = next((entry[key] for key in _DECLARATIONS if key in entry), ())
+    inner = [entry.get(key) for key in ("function", "custom")]
+    for part in (entry, *inner, *declarations):
+        if isinstance(part, dict) and "name" in part:
+            yield cast("dict[str, Any]", part)["name"]
+    if "input_schema" in entry and "name" not in entry:
+        yield None
 
 
 def require_declared(choice: object, names: Iterable[str]) -> None:

@@ -76,26 +76,41 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The result for what a tool returned. Never raises.
 
         Text is passed on; so are content parts, alone or in a list that may hold text as well. A
-        `ToolResult` is kept and gets this call's id and name. Everything else that has a JSON form
+        `ToolResult` is kept and gets this call's id and name. Half of a surrogate pair in a text is replaced, and
+        what has one elsewhere becomes an error. Everything else that has a JSON form
         (dict, list, number, None, dataclass, Struct, pydantic model, datetime …) becomes JSON text,
         its plain value beside it in `data`. A value without one (bytes included: say what they are
         with `ImageContent` or `DocumentContent`) becomes an error that names its type.
         """
         match value:
             case ToolResult():
-                return msgspec.structs.replace(value, call_id=call.id, name=call.name)
+                return cls._from_result(call, value)
             case str():
                 return cls(call_id=call.id, name=call.name, content=(TextContent(_unicode(value)),))
             case TextContent() | ImageContent() | DocumentContent():
-                return cls(call_id=call.id, name=call.name, content=(value,))
+                return cls._from_result(call, cls(call_id="", name="", content=(value,)))
             case list() | tuple() if _is_content(cast("Sequence[object]", value)):
                 items = cast("Sequence[str | Content]", value)
-                parts = tuple(TextContent(_unicode(item)) if isinstance(item, str) else item for item in items)
-                return cls(call_id=call.id, name=call.name, content=parts)
+                parts = tuple(TextContent(item) if isinstance(item, str) else item for item in items)
+                return cls._from_result(call, cls(call_id="", name="", content=parts))
             case bytes() | bytearray() | memoryview():
                 return cls.error(call, f"tool {call.name} returned bytes, which are no text")
             case _:
                 return cls._from_data(call, value)
+
+    @classmethod
+    def _from_result(cls, call: _Call, result: ToolResult) -> ToolResult:
+        """The result for this call; an error where it could not be stored or sent."""
+        try:
+            content = tuple(
+                TextContent(_unicode(part.text)) if isinstance(part, TextContent) else part for part in result.content
+            )
+            kept = msgspec.structs.replace(result, call_id=call.id, name=call.name, content=content)
+            msgspec.json.encode(kept)
+        except Exception as error:
+            detail = f"a result that has no JSON form ({type(error).__name__})"
+            return cls.error(call, f"tool {call.name} returned {detail}")
+        return kept
 
     @classmethod
     def _from_data(cls, call: _Call, value: object) -> ToolResult:
