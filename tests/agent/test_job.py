@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import threading
 
 import anyio
@@ -132,6 +133,34 @@ def test_home_is_reached_from_any_thread(backend: str) -> None:
     thread.start()
     thread.join()
     assert len(threads) == 2
+
+
+@backends
+def test_a_generators_exit_in_a_thread_arrives_as_any_other(backend: str) -> None:
+    """Thrown into a task by asyncio, it would pass by whoever handles it on the way, and be reported as lost."""
+    caught: list[BaseException] = []
+
+    def work() -> None:
+        raise GeneratorExit
+
+    async def handled() -> None:
+        try:
+            await in_thread(work)
+        except BaseException as error:
+            caught.append(error)
+
+    async def main() -> None:
+        reported: list[object] = []
+        if backend == "asyncio":
+            asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+        job = Job(handled)
+        await job.finished.wait()
+        del job
+        gc.collect()
+        assert reported == []
+
+    anyio.run(main, backend=backend)
+    assert [type(error) for error in caught] == [GeneratorExit]
 
 
 def test_needs_an_event_loop() -> None:

@@ -123,12 +123,17 @@ async def in_thread(work: Callable[[], T]) -> T:
     """
     import anyio
 
-    def guarded() -> T:
+    def guarded() -> tuple[T] | GeneratorExit:
         try:
-            return work()
+            return (work(),)
         except StopIteration as error:
             raise RuntimeError(f"StopIteration: {error.value!r}") from error
+        except GeneratorExit as error:
+            return error  # thrown into a coroutine it would close the inner ones and then arrive at the outermost
 
     # A limiter of its own: threads that were given up must not take the places of others.
     limiter = anyio.CapacityLimiter(1)
-    return await anyio.to_thread.run_sync(guarded, abandon_on_cancel=True, limiter=limiter)
+    outcome = await anyio.to_thread.run_sync(guarded, abandon_on_cancel=True, limiter=limiter)
+    if isinstance(outcome, GeneratorExit):
+        raise outcome
+    return outcome[0]
