@@ -275,6 +275,28 @@ async def test_the_body_of_an_error_is_decoded_too(server: Server, run: Run) -> 
     assert (outcome.error.status, outcome.error.type, outcome.error.message) == (404, "not_found_error", "model: x")
 
 
+@pytest.mark.parametrize(("status", "again"), [(400, False), (401, False), (429, True), (503, True)])
+@pytest.mark.parametrize("coding", ["snappy", "gzip"])
+async def test_an_error_that_cannot_be_decoded_is_the_services_all_the_same(
+    server: Server, run: Run, coding: str, status: int, again: bool
+) -> None:
+    server.add(answer(b"{}", status=status, content_encoding=coding))
+    outcome = await run(model(server.url))
+    assert isinstance(outcome.error, ApiError)
+    assert (outcome.error.status, outcome.error.retryable) == (status, again)
+    assert "the body of the error could not be decoded" in str(outcome.error)
+    assert [attempt.status for attempt in outcome.attempts] == [status] * (3 if again else 1)
+
+
+async def test_an_error_over_the_limit_is_the_services_all_the_same(server: Server, run: Run) -> None:
+    body = gzip.compress(b"x" * 80_000_000)
+    server.add(answer(body, status=401, content_encoding="gzip"))
+    outcome = await run(model(server.url))
+    assert isinstance(outcome.error, ApiError)
+    assert outcome.error.status == 401
+    assert len(str(outcome.error)) < 1_000
+
+
 # ---- what is not a stream
 
 
@@ -718,6 +740,21 @@ async def test_a_key_is_in_no_text(server: Server, run: Run, caplog: pytest.LogC
     assert server.requests[0].headers["x-api-key"] == "sk-very-secret"
     assert "very-secret" not in f"{outcome.error!r} {outcome.error} {outcome.attempts} {outcome.error.__dict__}"
     assert "very-secret" not in caplog.text
+    echo = api_error("authentication_error", "the key sk-very-secret is wrong")
+    for given in (
+        answer(echo, status=401, content_type="application/json"),
+        answer(b"no: " + b"x" * 490 + b"sk-very-secret", status=401, content_type="text/plain"),
+        answer(b"<p>sk-very-secret", content_type="text/html"),
+        answer(echo, content_type="application/json"),
+        answer(error_frame("authentication_error", "the key sk-very-secret is wrong")),
+    ):
+        server.add(given)
+        outcome = await run(needing, call={"key": "sk-very-secret"})
+        error = outcome.error
+        assert isinstance(error, sseam.SseamError)
+        shown = f"{error!r} {error} {error.__dict__} {outcome.attempts} {[a.error for a in outcome.attempts]}"
+        assert "sk-v" not in shown
+        assert "***" in shown
     for bad in ("sk-\nsecret", "sk-sécret"):
         with pytest.raises(sseam.errors.RequestError) as caught:
             Client().stream(needing, CONTEXT, key=bad)

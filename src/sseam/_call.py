@@ -10,9 +10,11 @@ from urllib.parse import quote
 import msgspec
 
 from . import forged, telemetry
+from ._encode import encode
 from ._reading import Reading
 from .context import Context, Model, Options
 from .deadlines import TimeLimits
+from .declared import declare
 from .errors import RequestError, SseamError
 from .fold import State
 from .message import Message
@@ -56,12 +58,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, repr_omit_defaults=True):
-    """An HTTP request. Its headers hold a key: it has no repr of them."""
+    """An HTTP request. Its headers hold a key: it has no repr of them.
+
+    Attributes:
+        secrets: values that no error may show, though the service sends them back.
+    """
 
     method: str
     url: str
     headers: dict[str, str]
     content: bytes = b""
+    secrets: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Request({self.method} {self.url}, {len(self.content):,} bytes)"
@@ -79,13 +86,39 @@ def prepare(
     if model.protocol not in NAMES:
         load(model.protocol)  # which says what there is
     protocol: Any = importlib.import_module(f"{__package__}.protocols.{NAMES[model.protocol]}.request")
-    headers = {"accept-encoding": "identity", **protocol.headers(options, credential(model, key, environ))}
+    own = credential(model, key, environ)
+    headers = {"accept-encoding": "identity", **protocol.headers(options, own)}
     for name, value in headers.items():
         # An HTTP library would quote a value that it refuses, and it may be a key.
         if not (name.isascii() and value.isascii() and value.isprintable()):
             raise RequestError(f"header {name!r} holds characters that a header cannot carry")
-    content = msgspec.json.encode(protocol.body(model, context, options))
-    return Request("POST", protocol.url(model), headers, content)
+    content = encode(_body(protocol, model, context, options), "the request")
+    url = protocol.url(model)
+    if not url.isprintable():
+        raise RequestError(f"the address {url!r} holds characters that an address cannot carry")
+    return Request("POST", url, headers, content, _secrets(headers, own))
+
+
+def _body(protocol: Any, model: Model, context: Context, options: Options) -> Any:
+    try:
+        declare(context.tools)
+    except (TypeError, ValueError) as error:
+        raise RequestError(str(error)) from error
+    try:
+        return protocol.body(model, context, options)
+    except UnicodeEncodeError as error:
+        raise RequestError("the request holds half of a surrogate pair, which UTF-8 cannot carry") from error
+
+
+_KEY_HEADERS = frozenset(("authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "api-key"))
+# A shorter value is a placeholder ("none", "test"), and may stand in any text by chance.
+_SHORTEST_SECRET = 6
+
+
+def _secrets(headers: Mapping[str, str], own: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys in the headers, the longest first."""
+    values = {value.split(" ", 1)[-1].strip() for name, value in headers.items() if name in _KEY_HEADERS | own.keys()}
+    return tuple(sorted((value for value in values if len(value) >= _SHORTEST_SECRET), key=lambda value: -len(value)))
 
 
 def reading_of(
@@ -143,4 +176,5 @@ def _resume(model: Model, request: Request, state: State[Any]) -> Request | None
         return None
     address = join_url(model.base_url, f"/responses/{quote(id, safe='')}")
     headers = {name: value for name, value in request.headers.items() if name != "content-type"}
-    return Request("GET", f"{address}{'&' if '?' in address else '?'}stream=true&starting_after={last}", headers)
+    url = f"{address}{'&' if '?' in address else '?'}stream=true&starting_after={last}"
+    return Request("GET", url, headers, secrets=request.secrets)

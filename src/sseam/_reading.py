@@ -15,9 +15,10 @@ import msgspec
 
 from . import response as http
 from ._broken import is_broken_connection, transport_error
+from ._mask import mask, mask_error
 from .deadlines import NO_LIMITS, Deadlines, TimeLimits
 from .encoding import Decoder, decoder
-from .errors import ApiError, SseamError, StreamAborted, TransportError, TruncatedStream
+from .errors import ApiError, FramingError, SseamError, StreamAborted, TransportError, TruncatedStream
 from .events import Done, Event, Failed, Start, TextDelta, UsageUpdate
 from .message import Message, Timing
 from .parser import Parser
@@ -84,6 +85,7 @@ class Reading:
         self.attempts: list[Attempt] = []
         self.deadlines = Deadlines(limits)
         self.request = request
+        self._secrets = () if request is None else request.secrets
         self._resume = resume
         self._resumed = 0  # attempts to go on since an event came
         self.fresh = request is not None
@@ -189,13 +191,21 @@ class Reading:
         self.attempts.append(Attempt(number=len(self.attempts) + 1, waited=self._waited))
 
     def answered(self, response: Response) -> None:
-        """Status and headers came. Raises `FramingError` for a content coding that is not known."""
+        """Status and headers came.
+
+        Raises `FramingError` for a content coding that is not known, and `ApiError` where it is that of a refusal.
+        """
         attempt = self.attempts[-1]
         attempt.status = response.status
         attempt.headers = response.headers
         attempt.request_id = http.request_id(response.headers)
         self._response = response
-        self._decoder = decoder(response.headers.get("content-encoding", ""))
+        try:
+            self._decoder = decoder(response.headers.get("content-encoding", ""))
+        except FramingError as error:
+            if not self._is_refusal():
+                raise
+            raise self._undecodable(error) from error
         self._plain = False
         kind = http.reads_as(response)
         if kind != "events" and not (kind == "body" and self._protocol in ARRAYS):
@@ -285,8 +295,8 @@ class Reading:
             if self._decoder is not None:
                 try:
                     chunk = self._decoder.decode(chunk)
-                except SseamError as error:
-                    self._fail(error)
+                except FramingError as error:
+                    self._fail(self._undecodable(error))
                     return None
         if chunk and not self._looked and self._body is None:
             self._look_at(chunk)
@@ -308,6 +318,12 @@ class Reading:
     def _is_refusal(self) -> bool:
         return self._response is not None and http.reads_as(self._response) == "refusal"
 
+    def _undecodable(self, fault: FramingError) -> SseamError:
+        response = self._response
+        if response is None or not self._is_refusal():
+            return fault
+        return http.undecodable(self._protocol, response, fault)
+
     def _gather(self, body: list[bytes], chunk: bytes | None) -> None:
         """More of a body that is read as a whole."""
         assert self._response is not None
@@ -326,7 +342,9 @@ class Reading:
 
     def _refuse(self) -> None:
         assert self._response is not None
-        self._fail(http.refusal(self._protocol, self._response, b"".join(self._body or ())))
+        # Masked before it is cut to what is shown: half of a key is too much of it.
+        body = mask(b"".join(self._body or ()), self._secrets)
+        self._fail(http.refusal(self._protocol, self._response, body))
 
     def _add(self, events: list[Event], now: float) -> None:
         self._mark(events, now)
@@ -404,6 +422,7 @@ class Reading:
         self.deadlines.stop()
 
     def _fail(self, error: SseamError) -> None:
+        mask_error(error, self._secrets)
         if self._go_on(error):
             return
         if self.pause is None:
@@ -413,6 +432,7 @@ class Reading:
 
     def _settle(self, error: SseamError, now: float) -> None:
         """The attempt failed: another one, or the end."""
+        mask_error(error, self._secrets)
         if isinstance(error, ApiError | TransportError):
             error.delivered = self._received == "content"
         if self.attempts:

@@ -18,7 +18,7 @@ from .errors import ApiError, FramingError, SseamError, excerpt
 from .retry import retry_after, should_retry
 from .sse import Framer
 
-__all__ = ["Response", "error_in", "reads_as", "refusal", "request_id"]
+__all__ = ["Response", "error_in", "reads_as", "refusal", "request_id", "undecodable"]
 
 # Of the body of an error this much is read; the largest that was seen had a few kilobytes.
 MAX_ERROR_BODY = 1 << 18
@@ -88,10 +88,19 @@ def refusal(protocol: str, response: Response, body: bytes, *, now: float | None
     """
     if 200 <= response.status < 300:
         return _no_event_stream(response, body)
+    body = body[:MAX_ERROR_BODY]
     payload = _payload(body)
     error = _read(protocol, payload) if isinstance(payload, dict | list) and payload else None
     if error is None:
         error = ApiError(_describe(response, body), raw=body.decode("utf-8", "replace"))
+    return _complete(error, protocol, response, time.time() if now is None else now)
+
+
+def undecodable(protocol: str, response: Response, fault: SseamError, *, now: float | None = None) -> SseamError:
+    """The error for a refusal whose body's content coding cannot be undone, of which `fault` tells."""
+    if 200 <= response.status < 300:
+        return fault
+    error = ApiError(f"the body of the error could not be decoded: {fault.detail}", hint=fault.hint)
     return _complete(error, protocol, response, time.time() if now is None else now)
 
 
@@ -165,7 +174,10 @@ def _read(protocol: str, payload: Any) -> ApiError:
 def _payload(body: bytes) -> Any:
     """The JSON in a body: all of it, or the data of its first event; None where there is none."""
     if body.lstrip()[:1] not in (b"{", b"["):
-        frames = Framer().feed(body + b"\n\n")
+        try:
+            frames = Framer().feed(body + b"\n\n")
+        except FramingError:
+            return None
         body = next((frame.data for frame in frames if frame.data.strip()), b"")
     try:
         return json.loads(body)
