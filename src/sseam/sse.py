@@ -70,10 +70,10 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
     event: str
     data: bytes
-    id: str
-    retry: int | None
-    offset: int
-    number: int
+    id: str = ""
+    retry: int | None = None
+    offset: int = 0
+    number: int = 0
 
 
 class Tail(msgspec.Struct, frozen=True):

@@ -59,7 +59,9 @@ def make_call(part: Part, settings: Settings) -> ToolCall | toolargs.BadArgument
         return arguments
     tool = settings.tools.get(fields["name"])
     if tool is None and settings.tools and not fields.get("toolset"):
-        return toolargs.BadArguments("undeclared", f"declared are {', '.join(sorted(settings.tools))}")
+        return toolargs.BadArguments(
+            "undeclared", f"the tool is not declared; declared are {', '.join(sorted(settings.tools))}"
+        )
     if not arguments and tool is not None and tool.required:
         return toolargs.BadArguments("empty", f"the tool requires {', '.join(tool.required)}")
     return ToolCall(
@@ -91,7 +93,7 @@ def invalid(part: Part, fault: toolargs.BadArguments) -> InvalidToolCall:
         arguments_json=part.text,
         reason=fault.reason,
         where=Where(block=part.key, call=id),
-        hint=f"Arguments of {name!r}: {fault.detail}",
+        hint=f"Call of {name!r}: {fault.detail}",
     )
 
 
