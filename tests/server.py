@@ -131,6 +131,11 @@ class Server:
         self.port = server.sockets[0].getsockname()[1]
         self._started.set()
         await self._stop.wait()
+        # Whom it has accepted already it must still make a transport for.
+        for listening in server.sockets:
+            self._loop.remove_reader(listening.fileno())
+        for _ in range(5):
+            await asyncio.sleep(0)
         server.close()
         for task in list(self._tasks):
             task.cancel()

@@ -267,6 +267,9 @@ class Reading:
             self._refuse()
         else:
             error = transport_error(cause, started=self.deadlines.progressed is not None)
+            if error.timeout in ("first_event", "idle"):
+                # The library's own timeout stands for whichever limit was the shorter one.
+                error.timeout = self.deadlines.passed(time.monotonic())
             error.__cause__ = cause
             self._fail(error)
 
