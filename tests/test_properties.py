@@ -130,6 +130,7 @@ def test_atomic_events_agree_with_the_message(path: Path) -> None:
         assert message is not None
     text = "".join(event.text for event in atomic if isinstance(event, sseam.ModelText))
     released = [event.call for event in atomic if isinstance(event, sseam.ModelToolCall)]
+    assert {call.id for call in released} <= {call.id for call in message.tool_calls}
     if atomic and isinstance(atomic[-1], sseam.ModelDone):
         assert text == message.text
         assert sorted(call.id for call in released) == sorted(call.id for call in message.tool_calls)
