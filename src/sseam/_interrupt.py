@@ -17,6 +17,7 @@ import weakref
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ._alarm import Alarm
 from ._wait import from_anywhere, under_asyncio, under_trio
 from .deadlines import Deadlines
 
@@ -234,22 +235,19 @@ class Interrupt:
 class Watchdog:
     """The same for a thread that reads: the read is ended by `interrupt`, from another thread.
 
-    The thread that watches is started with the first read that has a deadline, and ends with `stop`.
-
     Attributes:
-        watched: the deadline that the thread knows of; a read with an earlier one calls `watch`.
+        alarm: goes off at the deadline it knows of; a read with an earlier one calls `watch`.
         late: the read was ended because the deadline passed.
     """
 
+    __slots__ = ("_deadlines", "_fired", "_interrupt", "alarm", "late")
+
     def __init__(self, deadlines: Deadlines, interrupt: Callable[[], object]) -> None:
         self._deadlines = deadlines
-        # What is watched may be dropped without a word: the thread must not be what keeps it.
+        # What is watched may be dropped without a word: the alarm must not be what keeps it.
         self._interrupt = weakref.WeakMethod(interrupt)  # pyright: ignore[reportArgumentType]
-        self._moved = threading.Event()
         self._fired = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._stopped = False
-        self.watched = math.inf
+        self.alarm = Alarm(self._look)
         self.late = False
 
     def fire(self) -> None:
@@ -259,13 +257,10 @@ class Watchdog:
 
     def watch(self) -> None:
         """A read begins whose deadline is not watched. Raises `Interrupted` when it has passed."""
-        self.watched = self._deadlines.due
-        if self.watched <= time.monotonic():
+        due = self._deadlines.due
+        if due <= time.monotonic():
             raise Interrupted(late=True)
-        self._moved.set()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="sseam-watchdog", daemon=True)
-            self._thread.start()
+        self.alarm.set(due)
 
     def sleep(self, seconds: float) -> None:
         """Wait. Raises `Interrupted` when fired."""
@@ -273,29 +268,19 @@ class Watchdog:
             raise Interrupted(late=False)
 
     def stop(self) -> None:
-        """Let the thread end."""
-        self._stopped = True
-        self._moved.set()
+        """Watch no longer."""
+        self.alarm.cancel()
 
-    def _run(self) -> None:
-        while not self._stopped:
-            self._moved.clear()
-            # In this order: a deadline that moves meanwhile is either seen here, or `watch` tells.
-            self.watched = math.inf
-            self.watched = due = self._deadlines.due
-            left = due - time.monotonic()
-            if left > 0:
-                self._moved.wait(min(left, threading.TIMEOUT_MAX))
-            elif not self._stopped:
-                self._pass()
-                self._moved.wait()
-
-    def _pass(self) -> None:
-        """The deadline has passed: for whoever reads now, and not for a reader who is busy."""
-        self.watched = math.inf
+    def _look(self) -> float:
+        """The alarm went off: the deadline has moved since, or it has passed: for whoever reads now, and
+        not for a reader who is busy."""
+        due = self._deadlines.due
+        if due > time.monotonic():
+            return due
         if not self._deadlines.paused:
             self.late = True
             self._end()
+        return math.inf
 
     def _end(self) -> None:
         interrupt = self._interrupt()

@@ -21,11 +21,12 @@ import functools
 import itertools
 import math
 import socket
-import threading
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
+from ._alarm import Alarm
 from ._call import CallOptions, Request, Settings, prepare, reading_of
 from ._httpx import installed
 from ._reading import Reading
@@ -322,8 +323,8 @@ class _Connection:
         if response is None:
             return
         if ended and chunks is not None and _is_reusable(response):
-            timer = threading.Timer(_GRACE, _shut_down, [_connection(response)])
-            timer.start()
+            timer = Alarm(functools.partial(_give_up, _connection(response)))
+            timer.set(time.monotonic() + _GRACE)
             with contextlib.suppress(Exception):
                 collections.deque(itertools.islice(chunks, _BUFFERED), maxlen=0)
             timer.cancel()
@@ -356,6 +357,11 @@ def _shut_down(connection: Any) -> bool:
         else:
             found.shutdown(socket.SHUT_RDWR)
     return True
+
+
+def _give_up(connection: Any) -> float:
+    _shut_down(connection)
+    return math.inf
 
 
 def _or_never(limit: float | None) -> float:

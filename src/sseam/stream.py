@@ -133,7 +133,7 @@ class Stream(_Liveness):
                 deadlines.wait(time.monotonic())
             chunk: bytes | None = b""
             try:
-                if deadlines.due < watchdog.watched:
+                if deadlines.due < watchdog.alarm.due:
                     watchdog.watch()
                 if source.chunks is None:
                     source.open()
