@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import httpx
+import httpx2
 import msgspec
 import pytest
 
-from sseam import Client, RequestError, models
+from sseam import AsyncClient, Client, RequestError, models
+from sseam._call import prepare
 from sseam.content import TextContent
 from sseam.context import Context, Model, Options, ToolResultMessage, UserMessage
 from sseam.message import Message, ToolCall
@@ -72,3 +76,79 @@ def test_options_too(model: Model, options: Options) -> None:
 def test_a_models_name_too(model: Model) -> None:
     with pytest.raises(RequestError):
         Client().stream(msgspec.structs.replace(model, id=HALF), Context(messages=(HI,)), key="sk-test")
+
+
+CLIENT = Client(environ={})
+LOCAL = models.anthropic("m", base_url="http://localhost", keys=())
+PLAIN = Context(messages=(HI,))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("m", PLAIN), "model is a str, expected a Model, such as sseam.models.anthropic("),
+        ((LOCAL, "hi"), "context is a str, expected a Context, such as Context(messages="),
+        ((LOCAL, PLAIN, {"temperature": 1}), "options is a dict, expected an Options"),
+    ],
+)
+def test_an_argument_of_another_kind(arguments: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(words)):
+        CLIENT.stream(*arguments)
+
+
+# The same constructors without their types, for what a type checker would have found.
+LOOSE: dict[str, Any] = {kind.__name__: kind for kind in (Context, Options, UserMessage, ToolResultMessage)}
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("Context(messages=('hi',))", "context.messages[0]: Expected `object`, got `str`. Write it as in Context("),
+        ("Context(messages=(UserMessage(5),))", "context.messages[0].content: Expected `str | array`, got `int`"),
+        ("Context(messages=(UserMessage('a'), UserMessage(('a',))))", "context.messages[1].content[0]: Expected"),
+        ("Context(messages=(ToolResultMessage(('a',)),))", "context.messages[0].results[0]: Expected `object`"),
+        ("Context(system=5)", "context.system: Expected `str | array`, got `int`"),
+        ("Options(temperature='x')", "options.temperature: Expected `float | null`, got `str`"),
+        ("Options(thinking='much')", "options.thinking: Invalid enum value 'much'"),
+        ("Options(stop_sequences='END')", "options.stop_sequences: Expected `array`, got `str`"),
+    ],
+)
+def test_what_an_argument_is_made_of_is_told_by_its_place(written: str, words: str) -> None:
+    value = eval(written, LOOSE)
+    arguments = (value, Options()) if isinstance(value, Context) else (PLAIN, value)
+    with pytest.raises(RequestError, match=re.escape(words)):
+        CLIENT.stream(LOCAL, *arguments)
+
+
+def test_lists_and_messages_as_dicts_are_taken() -> None:
+    listed = LOOSE["Context"](messages=[{"role": "user", "content": "hi"}])
+    assert prepare(LOCAL, listed, Options()).content == prepare(LOCAL, PLAIN, Options()).content
+
+
+def test_an_option_of_a_call_that_there_is_not() -> None:
+    wrong: Any = {"acept": ("refusal",)}
+    with pytest.raises(TypeError, match="a call takes key, accept, strict, not acept"):
+        CLIENT.stream(LOCAL, PLAIN, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("kind", "http"),
+    [
+        (Client, httpx.AsyncClient),
+        (AsyncClient, httpx.Client),
+        (Client, httpx2.AsyncClient),
+        (AsyncClient, httpx2.Client),
+    ],
+)
+def test_an_http_client_of_the_other_kind(kind: Any, http: Any) -> None:
+    with pytest.raises(TypeError, match=rf"sseam.{kind.__name__} sends with an httpx.{kind.__name__} or httpx2"):
+        kind(http())
+    with pytest.raises(TypeError, match="not with"):
+        kind(http)
+
+
+def test_no_repr_shows_a_key_that_stands_in_an_address() -> None:
+    model = models.anthropic("m", base_url="http://user:secret-1@localhost/?key=secret-2", keys=())
+    request = prepare(model, PLAIN, Options())
+    assert "secret-2" in request.url
+    assert "secret" not in repr(request)

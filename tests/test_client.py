@@ -749,6 +749,8 @@ async def test_a_key_is_in_no_text(server: Server, run: Run, caplog: pytest.LogC
         answer(b"<p>sk-very-secret", content_type="text/html"),
         answer(echo, content_type="application/json"),
         answer(error_frame("authentication_error", "the key sk-very-secret is wrong")),
+        answer(b"", status=401, x_request_id="sk-very-secret", x_echo="sk-very-secret"),
+        answer(b"data: {" + b"-" * 42 + b"sk-very-secret" + b"-" * 200 + b"\n\n"),
     ):
         server.add(given)
         outcome = await run(needing, call={"key": "sk-very-secret"})

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sseam._mask import mask, mask_error
-from sseam.errors import ApiError, FramingError
+from sseam._mask import mask, mask_error, secrets_in
+from sseam.errors import ApiError, FramingError, excerpt
 
 KEY = "sk-abcdef"
 
@@ -42,3 +42,31 @@ def test_what_cannot_be_searched_is_not_kept() -> None:
     error = ApiError("no", raw=raw)
     mask_error(error, (KEY,))
     assert error.raw == "***"
+
+
+@pytest.mark.parametrize(
+    ("url", "headers", "found"),
+    [
+        ("https://a.test/v1", {"x-api-key": "secret-1", "accept": "text/plain"}, ("secret-1",)),
+        ("https://a.test/v1", {"authorization": "Bearer secret-1"}, ("secret-1",)),
+        ("https://a.test/v1", {"x-session-token": "secret-1", "x-monkey": "banana-1"}, ("secret-1",)),
+        ("https://a.test/v1", {"x-own": "secret-1"}, ("secret-1",)),
+        ("https://a.test/v1", {"authorization": "none"}, ()),
+        ("https://a.test/v1?key=secret-1&api-version=2024-10-21", {}, ("secret-1",)),
+        ("https://a.test/v1?api_key=se%2Fcret", {}, ("se%2Fcret", "se/cret")),
+        ("https://somebody:pass-word@a.test/v1", {}, ("pass-word", "somebody")),
+    ],
+)
+def test_where_keys_are_in_a_request(url: str, headers: dict[str, str], found: tuple[str, ...]) -> None:
+    assert secrets_in(url, headers, own=("x-own",)) == found
+
+
+@pytest.mark.parametrize("before", range(40, 62))
+def test_a_key_that_an_excerpt_cut_in_two(before: int) -> None:
+    secret = "sk-abcdefghijklmnop"
+    shown = mask(excerpt("-" * before + secret + "-" * 200), (secret,))
+    assert "sk-abc" not in shown
+    assert shown.endswith("-'")
+    ending = mask(excerpt("-" * 200 + secret + "-" * before), (secret,))
+    assert "klmnop" not in ending
+    assert ending.startswith("'-")

@@ -279,3 +279,33 @@ def test_a_file(library: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_neither_library_is_imported() -> None:
     code = "import sys, sseam.replay; sys.exit(not {'httpx', 'httpx2', 'asyncio', 'anyio'}.isdisjoint(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+MODEL = sseam.models.anthropic("m", base_url="http://api.test", keys=())
+HI = sseam.Context(messages=(sseam.UserMessage("hi"),))
+
+
+@pytest.mark.parametrize(
+    ("limit", "options"),
+    [
+        ("idle", {"fault": Cut(frame=5, ending="stall")}),
+        ("first_event", {"fault": Cut(frame=0, ending="stall")}),
+        ("total", {"pace": 30}),
+    ],
+)
+def test_each_limit_of_a_sync_client_ends_a_wait(library: Any, limit: str, options: dict[str, Any]) -> None:
+    limits: Any = sseam.TimeLimits(**{limit: 0.05})
+    with library.Client(transport=transport(CALL, **options)) as http:
+        client = sseam.Client(http, limits=limits, retry=sseam.Retry(max_retries=0))
+        with pytest.raises(sseam.TransportError) as caught:
+            client.complete(MODEL, HI)
+    assert caught.value.timeout == limit
+
+
+def test_abort_ends_a_stall_of_a_sync_client(library: Any) -> None:
+    with library.Client(transport=transport(CALL, fault=Cut(frame=5, ending="stall"))) as http:
+        stream = sseam.Client(http).stream(MODEL, HI)
+        threading.Timer(0.1, stream.abort).start()
+        with pytest.raises(sseam.StreamAborted):
+            list(stream)
+        assert stream.message().stop_reason == "aborted"

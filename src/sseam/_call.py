@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Collection, Mapping
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from . import forged, telemetry
 from ._encode import encode
+from ._mask import mask, secrets_in
 from ._reading import Reading
-from .context import Context, Model, Options
+from .context import Context, HistoryMessage, Model, Options, ToolResultMessage, UserMessage
 from .deadlines import TimeLimits
 from .declared import declare
 from .errors import RequestError, SseamError
@@ -58,7 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, repr_omit_defaults=True):
-    """An HTTP request. Its headers hold a key: it has no repr of them.
+    """An HTTP request. Its headers hold a key, its address may: its repr shows none.
 
     Attributes:
         secrets: values that no error may show, though the service sends them back.
@@ -71,7 +73,7 @@ class Request(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     secrets: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Request({self.method} {self.url}, {len(self.content):,} bytes)"
+        return f"Request({self.method} {mask(self.url, self.secrets)}, {len(self.content):,} bytes)"
 
 
 def prepare(
@@ -81,8 +83,15 @@ def prepare(
 
     Raises:
         RequestError: what was asked for cannot be sent, or there is no key.
+        TypeError: an argument that is no model, context or options.
         ValueError: a model of a protocol that there is not.
     """
+    model = _checked("model", model, Model, 'sseam.models.anthropic("…")')
+    context = _checked("context", context, Context, 'Context(messages=(UserMessage("…"),))')
+    options = _checked("options", options, Options, "Options(max_output_tokens=…)")
+    context = msgspec.structs.replace(
+        context, messages=tuple(itertools.starmap(_checked_message, enumerate(context.messages)))
+    )
     if model.protocol not in NAMES:
         load(model.protocol)  # which says what there is
     protocol: Any = importlib.import_module(f"{__package__}.protocols.{NAMES[model.protocol]}.request")
@@ -94,9 +103,39 @@ def prepare(
             raise RequestError(f"header {name!r} holds characters that a header cannot carry")
     content = encode(_body(protocol, model, context, options), "the request")
     url = protocol.url(model)
+    secrets = secrets_in(url, headers, own)
     if not url.isprintable():
-        raise RequestError(f"the address {url!r} holds characters that an address cannot carry")
-    return Request("POST", url, headers, content, _secrets(headers, own))
+        raise RequestError(f"the address {mask(url, secrets)!r} holds characters that an address cannot carry")
+    return Request("POST", url, headers, content, secrets)
+
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def _checked(what: str, value: T, kind: type[T], example: str) -> T:
+    """`value` with its fields as they are declared, lists as tuples: a struct does not look at what it is made of."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} is {_a(type(value))}, expected {_a(kind)}, such as {example}")
+    try:
+        return msgspec.convert(msgspec.structs.asdict(value), kind)
+    except msgspec.ValidationError as error:
+        fault, _, place = str(error).partition(" - at `$")
+        hint = f"Write it as in {example}" if "`object`" in fault else ""
+        raise RequestError(f"{what}{place.rstrip('`')}: {fault}", hint=hint) from None
+
+
+def _checked_message(place: int, message: HistoryMessage) -> HistoryMessage:
+    match message:
+        case UserMessage():
+            return _checked(f"context.messages[{place}]", message, UserMessage, 'UserMessage("…")')
+        case ToolResultMessage():
+            return _checked(f"context.messages[{place}]", message, ToolResultMessage, "ToolResultMessage((result,))")
+        case _:
+            return message
+
+
+def _a(kind: type) -> str:
+    return f"{'an' if kind.__name__[0] in 'AEIOUaeiou' else 'a'} {kind.__name__}"
 
 
 def _body(protocol: Any, model: Model, context: Context, options: Options) -> Any:
@@ -110,17 +149,6 @@ def _body(protocol: Any, model: Model, context: Context, options: Options) -> An
         raise RequestError("the request holds half of a surrogate pair, which UTF-8 cannot carry") from error
 
 
-_KEY_HEADERS = frozenset(("authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "api-key"))
-# A shorter value is a placeholder ("none", "test"), and may stand in any text by chance.
-_SHORTEST_SECRET = 6
-
-
-def _secrets(headers: Mapping[str, str], own: Mapping[str, str]) -> tuple[str, ...]:
-    """The keys in the headers, the longest first."""
-    values = {value.split(" ", 1)[-1].strip() for name, value in headers.items() if name in _KEY_HEADERS | own.keys()}
-    return tuple(sorted((value for value in values if len(value) >= _SHORTEST_SECRET), key=lambda value: -len(value)))
-
-
 def reading_of(
     model: Model,
     context: Context,
@@ -129,7 +157,9 @@ def reading_of(
     settings: Settings,
     call: CallOptions,
 ) -> Reading:
-    """How the answer to a call is read."""
+    """How the answer to a call is read. Raises `TypeError` for an option of the call that there is not."""
+    if unknown := call.keys() - CallOptions.__annotations__.keys():
+        raise TypeError(f"a call takes {', '.join(CallOptions.__annotations__)}, not {', '.join(sorted(unknown))}")
     accept = set(call.get("accept", ()))
     if options.stop_sequences:
         accept.add("stop_sequence")

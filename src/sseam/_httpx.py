@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from typing import Any, TypeVar
 
-__all__ = ["installed", "library_of", "stream_class"]
+__all__ = ["installed", "library_of", "require", "stream_class"]
 
 T = TypeVar("T")
+
+INTERRUPT = "sseam.interrupt"
+"""The extension of a response that has no connection: a function that ends a read of its body, from any thread."""
 
 
 def installed() -> Any:
@@ -21,6 +25,14 @@ def installed() -> Any:
         except ImportError:
             raise ImportError("a client needs httpx: pip install 'sseam[http]'", name="httpx") from None
     return httpx
+
+
+def require(http: Any, kind: str) -> None:
+    """Raise `TypeError` where `http` is no HTTP client of the kind, "Client" or "AsyncClient"."""
+    send = getattr(http, "send", None)
+    if isinstance(http, type) or not callable(send) or inspect.iscoroutinefunction(send) != (kind == "AsyncClient"):
+        found = http.__name__ if isinstance(http, type) else f"{type(http).__module__}.{type(http).__name__}"
+        raise TypeError(f"sseam.{kind} sends with an httpx.{kind} or httpx2.{kind}, not with {found}")
 
 
 def library_of(request: Any) -> Any:

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from .errors import SseamError
 
-__all__ = ["mask", "mask_error"]
+__all__ = ["SECRET_HEADER", "SECRET_PARAMETER", "SECRET_TOKENS", "SECRET_WORDS", "mask", "mask_error", "secrets_in"]
+
+# Names of what holds a secret.
+SECRET_WORDS = r"authorization|cookie|api[-_]?key|access[-_]?key|private[-_]?key|secret|password|passwd|credentials?"
+SECRET_TOKENS = r"(?:auth|authorization|access|refresh|session|security|bearer|id)[-_]?token"
+SECRET_HEADER = re.compile(rf"(?:{SECRET_WORDS}|{SECRET_TOKENS}|(?:^|-)(?:key|token))$", re.IGNORECASE)
+SECRET_PARAMETER = re.compile(rf"(?:{SECRET_WORDS}|(?:^|[-_])(?:key|token|sig|signature))$", re.IGNORECASE)
+
+# A shorter value is a placeholder ("none", "test"), and may stand in any text by chance.
+_SHORTEST = 6
+
+
+def secrets_in(url: str, headers: Mapping[str, str], own: Iterable[str] = ()) -> tuple[str, ...]:
+    """The keys in a request, the longest first: in its address, and in headers that are `own` or named like a key."""
+    named = [name for name in headers if name in own or SECRET_HEADER.search(name)]
+    values = {headers[name].split(" ", 1)[-1].strip() for name in named}
+    if "?" in url or "@" in url:
+        address = urlsplit(url)
+        values |= {value for name, value in parse_qsl(address.query) if SECRET_PARAMETER.search(name)}
+        values |= {part for part in (address.username, address.password) if part}
+    values |= {quote(value, safe="") for value in values}
+    return tuple(sorted((value for value in values if len(value) >= _SHORTEST), key=lambda value: (-len(value), value)))
+
 
 _FIELDS = ("args", "detail", "hint", "message", "type", "code", "raw")
 
@@ -18,6 +43,8 @@ def mask(value: Any, secrets: Iterable[str]) -> Any:
         case str():
             for secret in secrets:
                 value = value.replace(secret, "***")
+                if _CUT in value:
+                    value = _ends(secret).sub("***", value)
             return value
         case bytes():
             for secret in secrets:
@@ -32,6 +59,19 @@ def mask(value: Any, secrets: Iterable[str]) -> Any:
             return tuple(mask(item, secrets) for item in cast("tuple[Any, ...]", value))
         case _:
             return value
+
+
+# How `errors.excerpt` marks what it leaves out: it may have cut a key in two.
+_CUT = " … "
+
+
+@functools.lru_cache(maxsize=32)
+def _ends(secret: str) -> re.Pattern[str]:
+    """What is left of a secret on both sides of a cut."""
+    sizes = range(len(secret) - 1, _SHORTEST - 1, -1)
+    heads = "|".join(re.escape(secret[:size]) for size in sizes)
+    tails = "|".join(re.escape(secret[-size:]) for size in sizes)
+    return re.compile(rf"(?:{heads or '(?!)'})(?=['\"]{_CUT})|(?<={_CUT}['\"])(?:{tails or '(?!)'})")
 
 
 def mask_error(error: SseamError, secrets: tuple[str, ...]) -> None:

@@ -195,6 +195,7 @@ class Reading:
 
         Raises `FramingError` for a content coding that is not known, and `ApiError` where it is that of a refusal.
         """
+        response = msgspec.structs.replace(response, headers=mask(response.headers, self._secrets))
         attempt = self.attempts[-1]
         attempt.status = response.status
         attempt.headers = response.headers

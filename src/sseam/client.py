@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
 from ._alarm import Alarm
 from ._call import CallOptions, Request, Settings, prepare, reading_of
-from ._httpx import installed
+from ._httpx import INTERRUPT, installed, require
 from ._reading import Reading
 from ._wait import later, shielded
 from .context import Context, Model, Options
@@ -77,6 +77,8 @@ class AsyncClient:
         telemetry: bool = True,
         environ: Mapping[str, str] | None = None,
     ) -> None:
+        if http is not None:
+            require(http, "AsyncClient")
         self._http: Any = http
         self._is_own = http is None
         self._settings = Settings(retry=retry, limits=limits, refuse_text_calls=refuse_text_calls, telemetry=telemetry)
@@ -87,8 +89,17 @@ class AsyncClient:
     ) -> AsyncStream:
         """The answer as it comes. The request is sent at the first read.
 
+        Args:
+            model: made by a function of `sseam.models`.
+            context: the conversation and the tools.
+            options: what else is asked for.
+            **call: `key`: the key for the model's service, in place of the environment's; `accept`: neutral stop
+                reasons to take as an end besides "end_turn" and "tool_use"; `strict`: refuse soft deviations from the
+                protocol.
+
         Raises:
             RequestError: what was asked for cannot be sent, or there is no key.
+            TypeError: an argument that is none of these.
         """
         request = prepare(model, context, options, call.get("key"), self._environ)
         reading = reading_of(model, context, options, request, self._settings, call)
@@ -138,6 +149,8 @@ class Client:
         telemetry: bool = True,
         environ: Mapping[str, str] | None = None,
     ) -> None:
+        if http is not None:
+            require(http, "Client")
         self._http: Any = http
         self._is_own = http is None
         self._settings = Settings(retry=retry, limits=limits, refuse_text_calls=refuse_text_calls, telemetry=telemetry)
@@ -311,8 +324,10 @@ class _Connection:
         self.chunks = iter(response.stream)
 
     def interrupt(self) -> None:
-        if self._response is not None:
-            _shut_down(_connection(self._response))
+        response = self._response
+        if response is not None:
+            if not _shut_down(_connection(response)) and INTERRUPT in response.extensions:
+                response.extensions[INTERRUPT]()
         else:
             for connection in self._connecting[-1:]:
                 _shut_down(connection)

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from ._httpx import library_of, stream_class
+from ._httpx import INTERRUPT, library_of, stream_class
 from ._wait import Signal
 from .recording.playback import Answer, Answers, Cuts, RandomCuts, ReplayOptions, Source
 
@@ -66,7 +66,7 @@ class Transport(_Base):
         library = library_of(request)
         answer = self._answers.take()
         body = stream_class(_Body, library)(library, request, answer, self._sleep)
-        return library.Response(answer.status, headers=answer.headers, stream=body)
+        return library.Response(answer.status, headers=answer.headers, stream=body, extensions={INTERRUPT: body.close})
 
     def close(self) -> None:
         """Nothing: the transport can answer the next client."""
@@ -125,7 +125,6 @@ class _Body:
         self._request = request
         self._answer = answer
         self._sleep = sleep
-        self._limit: float | None = request.extensions.get("timeout", {}).get("read")
         self._closed = threading.Event()
         self._closing = Signal()
 
@@ -178,9 +177,8 @@ class _Body:
 
     def _within_limit(self, seconds: float) -> tuple[float, bool]:
         """The seconds to wait, and whether the time is up then."""
-        if self._limit is None or seconds <= self._limit:
-            return seconds, False
-        return self._limit, True
+        limit: float | None = self._request.extensions.get("timeout", {}).get("read")
+        return (seconds, False) if limit is None or seconds <= limit else (limit, True)
 
     def _check(self, late: bool) -> None:
         if self._closed.is_set():

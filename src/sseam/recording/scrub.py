@@ -10,18 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 from urllib.parse import unquote
 
+from .._mask import SECRET_HEADER, SECRET_PARAMETER, SECRET_TOKENS, SECRET_WORDS
+
 __all__ = ["Scrubber"]
 
-_WORDS = r"authorization|cookie|api[-_]?key|access[-_]?key|private[-_]?key|secret|password|passwd|credentials?"
-_TOKENS = r"(?:auth|authorization|access|refresh|session|security|bearer|id)[-_]?token"
 # In a body a field called only "key" or "token" is too common to be a secret: a tool may have such a parameter.
-_BODY_FIELD = re.compile(rf"(?:{_WORDS}|{_TOKENS})$", re.IGNORECASE)
+_BODY_FIELD = re.compile(rf"(?:{SECRET_WORDS}|{SECRET_TOKENS})$", re.IGNORECASE)
 # Account ids are no secrets, but nothing to publish with a recording.
-_HEADER = re.compile(
-    rf"(?:{_WORDS}|{_TOKENS}|(?:^|-)(?:key|token))$|^(?:anthropic-organization-id|openai-organization|openai-project)$",
-    re.IGNORECASE,
-)
-_PARAMETER = re.compile(rf"(?:{_WORDS}|(?:^|[-_])(?:key|token|sig|signature))$", re.IGNORECASE)
+_ACCOUNTS = frozenset({"anthropic-organization-id", "openai-organization", "openai-project"})
 _QUERY = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
 _USER = re.compile(r"(?<=://)[^/?#@]+(?=@)")
 # Keys as the providers and a few hosts of code make them, bearer tokens, and JSON Web Tokens.
@@ -47,7 +43,10 @@ class Scrubber:
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """The headers with lower-case names."""
-        learned = {name.lower(): self._field(value, _HEADER.search(name)) for name, value in headers.items()}
+        learned = {
+            name.lower(): self._field(value, SECRET_HEADER.search(name) or name.lower() in _ACCOUNTS)
+            for name, value in headers.items()
+        }
         return {name: self.text(value) for name, value in learned.items()}
 
     def url(self, url: str) -> str:
@@ -55,7 +54,7 @@ class Scrubber:
 
         def mask(match: re.Match[str]) -> str:
             mark, name, value = match.groups()
-            return f"{mark}{name}={self._field(value, _PARAMETER.search(unquote(name)))}"
+            return f"{mark}{name}={self._field(value, SECRET_PARAMETER.search(unquote(name)))}"
 
         return self.text(_QUERY.sub(mask, _USER.sub(_mask, url)))
 
