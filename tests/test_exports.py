@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
@@ -86,6 +87,13 @@ def test_the_edges_are_loaded_when_they_are_asked_for() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[] [] 1"
+
+
+@pytest.mark.parametrize("name", ["faults", "models", "record", "replay", "serve", "tap", "testing"])
+def test_a_module_can_be_imported_as_one(name: str) -> None:
+    module = importlib.import_module(f"sseam.{name}")
+    assert module is getattr(sseam, name)
+    assert all(hasattr(module, part) for part in module.__all__)
 
 
 def test_no_other_name() -> None:

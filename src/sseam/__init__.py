@@ -70,7 +70,7 @@ from .sse import Frame, Framer, Limits, Tail
 from .stream import AsyncStream, Stream, aiter_events, iter_events
 
 if TYPE_CHECKING:
-    from . import models, replay, testing
+    from . import faults, models, record, replay, serve, tap, testing
     from .agent import (
         AgentRun,
         BoundModel,
@@ -84,7 +84,6 @@ if TYPE_CHECKING:
     from .client import AsyncClient, Client
     from .context import Context, Model, Options, ToolResultMessage, UserMessage, assistant
     from .forged import discard_protocol_violation
-    from .recording import faults, record, serve, tap
     from .tools import Tool, ToolContext, ToolError, ToolResult, tool
 
 __version__ = "0.1.0"
@@ -218,16 +217,14 @@ _EDGES = {
     "tools": ("Tool", "ToolContext", "ToolError", "ToolResult", "tool"),
 }
 _HOMES = {name: module for module, names in _EDGES.items() for name in names}
-_MODULES = {name: name for name in ("models", "replay", "testing")} | {
-    name: f"recording.{name}" for name in ("faults", "record", "serve", "tap")
-}
+_MODULES = frozenset({"faults", "models", "record", "replay", "serve", "tap", "testing"})
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{_MODULES[name]}")
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
