@@ -16,7 +16,8 @@ from typing import Any
 
 from .context import KeySource, Model
 from .errors import RequestError
-from .protocols.openai_chat.request_dialects import DIALECTS, detect
+from .protocols.openai_chat.dialects import server_at
+from .protocols.openai_chat.request_dialects import DIALECTS
 from .request.families import anthropic_family
 
 __all__ = [
@@ -83,7 +84,7 @@ def compatible(id: str, *, base_url: str, key_variable: str | None = None, **fie
     a key is for the service it was made for: `key_variable` names the environment variable that holds its own.
     """
     protocol = fields.get("protocol", "openai-chat")
-    host = detect(base_url)
+    host = server_at(base_url)
     dialect = fields.get("dialect") or (host if protocol == "openai-chat" else None)
     known = DIALECTS.get(dialect or "") or DIALECTS.get(host or "")
     keys = (KeySource(key_variable),) if key_variable else known.keys if known else ()

@@ -12,6 +12,7 @@ import sseam
 from sseam.dialect import Dialect
 from sseam.errors import SseamError
 from sseam.protocols.openai_chat import DEVIATIONS, DIALECTS, STOP_REASONS, dialect_for
+from sseam.protocols.openai_chat.dialects import server_at
 from sseam.protocols.openai_chat.request_dialects import DIALECTS as REQUEST_DIALECTS
 
 from .streams import chunk, codes, parse
@@ -130,6 +131,35 @@ def test_a_known_host_counts_before_the_model() -> None:
     assert dialect_for("https://openrouter.ai/api/v1", "deepseek-chat") == "openrouter"
     assert dialect_for("https://unknown.example/v1", "deepseek-chat") == "deepseek"
     assert dialect_for() is None
+
+
+@pytest.mark.parametrize(
+    ("base_url", "dialect"),
+    [
+        ("https://api.openai.com/v1", "openai"),
+        ("https://my-resource.openai.azure.com/openai/v1", "azure-openai"),
+        ("https://r.services.ai.azure.com/models?api-version=1", "azure-foundry"),
+        ("https://api.deepseek.com/beta", "deepseek"),
+        ("https://API.MISTRAL.AI/v1", "mistral"),
+        ("https://openrouter.ai/api/v1", "openrouter"),
+        ("https://generativelanguage.googleapis.com/v1beta/openai", "gemini-compat"),
+        ("https://generativelanguage.googleapis.com/v1beta", None),
+        ("https://api.individual.githubcopilot.com", "github-copilot"),
+        ("http://localhost:11434/v1", "ollama"),
+        ("http://10.0.0.1:1234/v1", "lmstudio"),
+        ("http://localhost:8000/v1", None),
+        ("http://ollama:11434/v1", "ollama"),
+        ("http://gpu.local:11434/v1", "ollama"),
+        ("http://somebody.example:11434/v1", None),
+        ("http://8.8.8.8:11434/v1", None),
+        ("https://api.openai.com@evil.example/v1", None),
+        ("https://api.openai.com.evil.example/v1", None),
+        ("https://evil.example/api.openai.com", None),
+        ("https://notopenrouter.ai/api/v1", None),
+    ],
+)
+def test_a_server_is_known_by_its_host(base_url: str, dialect: str | None) -> None:
+    assert server_at(base_url) == dialect
 
 
 # By vendor, the deviations that its recordings show. Lost last blank lines are the recorder's.

@@ -6,11 +6,13 @@ and issue trackers (read 2026-11-29).
 
 from __future__ import annotations
 
+import ipaddress
 import re
+from collections.abc import Iterable
 
 from ...dialect import Dialect, Grade
 
-__all__ = ["DEVIATIONS", "DIALECTS", "dialect_for"]
+__all__ = ["DEVIATIONS", "DIALECTS", "dialect_for", "server_at"]
 
 DEVIATIONS: dict[str, Grade] = {
     # an entry of `tool_calls`
@@ -152,8 +154,8 @@ DIALECTS: dict[str, Dialect] = {
     )
 }
 
-# Host, and path where that tells; a leading dot stands for any subdomain, a port for the local
-# server that has it by default.
+# Host, and path where that tells; a leading dot stands for any subdomain, a port for the server that alone has it
+# by default, on a private network.
 _ADDRESSES: tuple[tuple[str, str], ...] = (
     ("api.openai.com", "openai"),
     (".openai.azure.com", "azure-openai"),
@@ -197,6 +199,10 @@ _ADDRESSES: tuple[tuple[str, str], ...] = (
     ("ollama.com", "ollama"),
     (":11434", "ollama"),
     (":1234", "lmstudio"),
+)
+
+# Ports that others have by default too: enough to know what may be forgiven, not for what is sent.
+_COMMON_PORTS: tuple[tuple[str, str], ...] = (
     (":8000", "vllm"),
     (":30000", "sglang"),
     (":8080", "llama-cpp"),
@@ -232,13 +238,19 @@ def dialect_for(base_url: str | None = None, model: str | None = None) -> str | 
 
     None where neither tells. A known host counts before the model's name.
     """
-    return (_by_address(base_url) if base_url else None) or (_by_model(model) if model else None)
+    address = base_url or ""
+    return server_at(address) or _find(address, _COMMON_PORTS) or (_by_model(model) if model else None)
 
 
-def _by_address(base_url: str) -> str | None:
+def server_at(base_url: str) -> str | None:
+    """The name of the server that is known to be behind a base URL, None where none is."""
+    return _find(base_url, _ADDRESSES)
+
+
+def _find(base_url: str, addresses: Iterable[tuple[str, str]]) -> str | None:
     host, _, path = base_url.strip().lower().rpartition("://")[2].partition("/")
     host = host.rpartition("@")[2]
-    for known, name in _ADDRESSES:
+    for known, name in addresses:
         wanted, _, folder = known.partition("/")
         if path.startswith(folder) and _is_host(host, wanted):
             return name
@@ -246,10 +258,18 @@ def _by_address(base_url: str) -> str | None:
 
 
 def _is_host(host: str, wanted: str) -> bool:
+    name, _, port = host.partition(":")
     if wanted.startswith(":"):
-        return host.endswith(wanted)
-    name = host.partition(":")[0]
+        return wanted == f":{port}" and _is_private(name)
     return name == wanted or (wanted.startswith(".") and name.endswith(wanted))
+
+
+def _is_private(name: str) -> bool:
+    """Whether a host is one's own: in the open anybody may listen on a port, and a key would go there."""
+    try:
+        return ipaddress.ip_address(name).is_private
+    except ValueError:
+        return "." not in name or name.endswith((".local", ".localhost", ".internal", ".lan"))
 
 
 def _by_model(model: str) -> str | None:

@@ -14,7 +14,7 @@ import msgspec
 from ...context import KeySource
 from ...request.calls import IdRule
 
-__all__ = ["DIALECTS", "UNKNOWN", "RequestDialect", "Switch", "detect", "request_dialect"]
+__all__ = ["DIALECTS", "UNKNOWN", "RequestDialect", "Switch", "request_dialect"]
 
 Switch: TypeAlias = Literal[
     "none",
@@ -39,7 +39,6 @@ class RequestDialect(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: as it stands in `Model.dialect`.
-        hosts: what its base URL holds, host and path without the scheme; a leading dot stands for any subdomain.
         keys, key_optional: see `Model`.
         path: of the endpoint, behind the base URL.
         limit: name of the output limit.
@@ -69,7 +68,6 @@ class RequestDialect(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    hosts: tuple[str, ...] = ()
     keys: tuple[KeySource, ...] = ()
     key_optional: bool = False
     path: str = "/chat/completions"
@@ -110,7 +108,6 @@ UNKNOWN = RequestDialect(name="", ask_usage=False, parallel=None, replay=None)
 
 _OPENAI = RequestDialect(
     name="openai",
-    hosts=("api.openai.com",),
     keys=_keys("OPENAI_API_KEY"),
     limit="max_completion_tokens",
     developer=True,
@@ -128,19 +125,16 @@ _ROWS: tuple[RequestDialect, ...] = (
     msgspec.structs.replace(
         _OPENAI,
         name="azure-openai",
-        hosts=(".openai.azure.com",),
         keys=_keys("AZURE_OPENAI_API_KEY", header="api-key"),
         files=False,
     ),
     RequestDialect(
         name="azure-foundry",
-        hosts=(".services.ai.azure.com",),
         keys=_keys("AZURE_AI_API_KEY", header="api-key"),
         replay="reasoning_content",
     ),
     RequestDialect(
         name="deepseek",
-        hosts=("api.deepseek.com",),
         keys=_keys("DEEPSEEK_API_KEY"),
         choice_with_thinking=False,
         formats=("json_object",),
@@ -153,7 +147,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="moonshot",
-        hosts=("api.moonshot.ai", "api.moonshot.cn"),
         keys=_keys("MOONSHOT_API_KEY"),
         strict=True,
         switch="thinking_type",
@@ -165,7 +158,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="alibaba",
-        hosts=("dashscope-intl.aliyuncs.com", "dashscope.aliyuncs.com", "dashscope-us.aliyuncs.com"),
         keys=_keys("DASHSCOPE_API_KEY"),
         choices=("none", "auto", "named"),
         switch="enable_thinking",
@@ -175,7 +167,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="zai",
-        hosts=("api.z.ai", "open.bigmodel.cn"),
         keys=_keys("ZAI_API_KEY"),
         choices=("auto",),
         switch="thinking_type",
@@ -186,7 +177,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="minimax",
-        hosts=("api.minimax.io", "api.minimaxi.com"),
         keys=_keys("MINIMAX_API_KEY"),
         choices=("none", "auto"),
         formats=("json_object",),
@@ -197,7 +187,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="mistral",
-        hosts=("api.mistral.ai",),
         keys=_keys("MISTRAL_API_KEY"),
         ask_usage=False,
         strict=True,
@@ -212,7 +201,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="groq",
-        hosts=("api.groq.com",),
         keys=_keys("GROQ_API_KEY"),
         limit="max_completion_tokens",
         ask_usage=False,
@@ -223,7 +211,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="xai",
-        hosts=("api.x.ai",),
         keys=_keys("XAI_API_KEY"),
         limit="max_completion_tokens",
         switch="effort",
@@ -231,7 +218,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="cerebras",
-        hosts=("api.cerebras.ai",),
         keys=_keys("CEREBRAS_API_KEY"),
         limit="max_completion_tokens",
         strict=True,
@@ -241,7 +227,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="fireworks",
-        hosts=("api.fireworks.ai",),
         keys=_keys("FIREWORKS_API_KEY"),
         switch="effort",
         efforts=("none", *_LOW_HIGH),
@@ -251,7 +236,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="together",
-        hosts=("api.together.xyz", "api.together.ai"),
         keys=_keys("TOGETHER_API_KEY"),
         switch="reasoning_enabled",
         efforts=_LOW_HIGH,
@@ -259,7 +243,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="perplexity",
-        hosts=("api.perplexity.ai",),
         keys=_keys("PERPLEXITY_API_KEY"),
         ask_usage=False,
         tools=False,
@@ -274,7 +257,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="openrouter",
-        hosts=("openrouter.ai",),
         keys=_keys("OPENROUTER_API_KEY"),
         limit="max_completion_tokens",
         strict=True,
@@ -286,17 +268,15 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="vercel-gateway",
-        hosts=("ai-gateway.vercel.sh",),
         keys=_keys("AI_GATEWAY_API_KEY"),
         strict=True,
         switch="reasoning_object",
         efforts=("minimal", *_LOW_HIGH, "xhigh"),
         replay="reasoning_details",
     ),
-    RequestDialect(name="hf-router", hosts=("router.huggingface.co",), keys=_keys("HF_TOKEN"), parallel=None),
+    RequestDialect(name="hf-router", keys=_keys("HF_TOKEN"), parallel=None),
     RequestDialect(
         name="gemini-compat",
-        hosts=("generativelanguage.googleapis.com/v1beta/openai",),
         keys=_keys("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         switch="effort",
         efforts=("none", "minimal", *_LOW_HIGH),
@@ -307,7 +287,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="anthropic-compat",
-        hosts=("api.anthropic.com",),
         keys=_keys("ANTHROPIC_API_KEY"),
         formats=(),
         switch="thinking_budget",
@@ -315,7 +294,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="github-copilot",
-        hosts=("api.githubcopilot.com", ".githubcopilot.com"),
         keys=_keys("COPILOT_API_KEY"),
         formats=("json_object",),
         switch="effort",
@@ -324,18 +302,14 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="nvidia-nim",
-        hosts=("integrate.api.nvidia.com",),
         keys=_keys("NVIDIA_API_KEY"),
         switch="template",
         null_content=False,
         parallel=None,
     ),
-    RequestDialect(
-        name="sambanova", hosts=("api.sambanova.ai",), keys=_keys("SAMBANOVA_API_KEY"), parallel=None, seed=None
-    ),
+    RequestDialect(name="sambanova", keys=_keys("SAMBANOVA_API_KEY"), parallel=None, seed=None),
     RequestDialect(
         name="cloudflare",
-        hosts=("api.cloudflare.com",),
         keys=_keys("CLOUDFLARE_API_TOKEN", "CLOUDFLARE_API_KEY"),
         switch="effort",
         efforts=_LOW_HIGH,
@@ -343,7 +317,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="snowflake",
-        hosts=(".snowflakecomputing.com",),
         keys=_keys("SNOWFLAKE_API_KEY"),
         limit="max_completion_tokens",
         ask_usage=False,
@@ -354,7 +327,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="writer",
-        hosts=("api.writer.com",),
         keys=_keys("WRITER_API_KEY"),
         path="/chat",
         formats=("json_schema",),
@@ -373,7 +345,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     msgspec.structs.replace(
         _LOCAL,
         name="ollama",
-        hosts=("ollama.com", ":11434"),
         keys=_keys("OLLAMA_API_KEY"),
         choices=(),
         switch="effort",
@@ -384,7 +355,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     msgspec.structs.replace(
         _LOCAL,
         name="lmstudio",
-        hosts=(":1234",),
         choices=("none", "auto", "required"),
         formats=("json_schema",),
         switch="effort",
@@ -401,7 +371,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="deepinfra",
-        hosts=("api.deepinfra.com",),
         keys=_keys("DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"),
         choices=("none", "auto", "required"),
         switch="effort",
@@ -411,7 +380,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="baseten",
-        hosts=("inference.baseten.co",),
         keys=_keys("BASETEN_API_KEY"),
         switch="template_args",
         replay="reasoning_content",
@@ -429,7 +397,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="hyper",
-        hosts=("hyper.charm.land",),
         keys=_keys("HYPER_API_KEY"),
         choices=("none", "auto"),
         formats=(),
@@ -438,7 +405,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="avian",
-        hosts=("api.avian.io",),
         keys=_keys("AVIAN_API_KEY"),
         choices=("none", "auto"),
         formats=(),
@@ -447,7 +413,6 @@ _ROWS: tuple[RequestDialect, ...] = (
     ),
     RequestDialect(
         name="volcengine",
-        hosts=("ark.cn-beijing.volces.com",),
         keys=_keys("ARK_API_KEY"),
         switch="thinking_type",
         parallel=None,
@@ -467,21 +432,3 @@ def request_dialect(name: str | None, model_id: str = "") -> RequestDialect:
     if row.name == "moonshot" and "k3" in model_id.lower():
         return msgspec.structs.replace(row, switch="effort", efforts=("low", "high", "max"), switch_on={})
     return row
-
-
-def detect(base_url: str) -> str | None:
-    """The name of the dialect that a base URL belongs to, None for a server that no row knows."""
-    address = base_url.lower().split("://", 1)[-1]
-    host, _, path = address.partition("/")
-    for row in _ROWS:
-        for known in row.hosts:
-            wanted, _, folder = known.partition("/")
-            if _is_host(host, wanted) and path.startswith(folder):
-                return row.name
-    return None
-
-
-def _is_host(host: str, wanted: str) -> bool:
-    if wanted.startswith(":"):
-        return host.endswith(wanted)
-    return host.partition(":")[0] == wanted or (wanted.startswith(".") and host.endswith(wanted))
