@@ -32,8 +32,8 @@ CHAIN = [
     "fold",
     "protocols",
     "_broken",
-    "parser",
     "detect",
+    "parser",
     "model",
 ]
 PROTOCOLS = sorted(path.parent.name for path in ROOT.glob("protocols/*/reducer.py"))

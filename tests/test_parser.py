@@ -368,3 +368,30 @@ def test_many_open_blocks_that_take_turns_cost_no_more() -> None:
         return time.process_time() - began
 
     assert seconds(2000) < 8 * seconds(2)
+
+
+BEGINNINGS = {
+    "anthropic-messages": b'data: {"type":"message_start","message":{"id":"m","type":"message"}}\n\n',
+    "openai-chat": b'data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{}}]}\n\n',
+    "openai-responses": b'data: {"type":"response.created","response":{"id":"r","object":"response"}}\n\n',
+    "gemini-generate": b'data: {"candidates":[{"content":{"parts":[{"text":"a"}]}}]}\n\n',
+    "gemini-interactions": b'data: {"event_type":"interaction.created","interaction":{"id":"v"}}\n\n',
+}
+
+
+@pytest.mark.parametrize("protocol", BEGINNINGS)
+@pytest.mark.parametrize("spoken", BEGINNINGS)
+def test_a_stream_of_another_protocol_is_told_as_one(spoken: str, protocol: str) -> None:
+    data = BEGINNINGS[spoken]
+    errors: list[sseam.SseamError] = []
+    for chunks in ([data], [data[:9], data[9:]]):
+        with pytest.raises(sseam.ProtocolError) as caught:
+            sseam.parse(chunks, protocol)
+        errors.append(caught.value)
+    assert (spoken in errors[0].hint) is (spoken != protocol)
+    assert str(errors[0]) == str(errors[1])
+    body = data[6:-2]
+    if spoken != protocol:
+        with pytest.raises(sseam.ProtocolError) as caught:
+            sseam.parse_response(body, protocol)
+        assert spoken in caught.value.hint

@@ -11,6 +11,7 @@ from typing import Any, TypedDict, Unpack
 from . import fold
 from ._broken import is_broken_connection, transport_error
 from .decoding import loads
+from .detect import detect
 from .dialect import Dialect
 from .errors import FramingError, ProtocolError, SseamError, TruncatedStream, excerpt
 from .events import Done, Event, Failed
@@ -79,6 +80,7 @@ class Parser:
         else:
             self.state = self._protocol.initial(dialect=dialect, strict=strict, tools=tools, accept=accept)
         self._result: Done | Failed | None = None
+        self._first: bytes | None = None  # of what came, to tell what it is where it is not understood
 
     @property
     def done(self) -> bool:
@@ -168,6 +170,8 @@ class Parser:
                 raise RuntimeError("the stream is not over")
 
     def _run(self, frames: list[Frame]) -> list[Event]:
+        if self._first is None and frames:
+            self._first = frames[0].data
         state = self.state
         decode, reduce = self._decode, self._reduce
         events: list[Event] = []
@@ -181,9 +185,10 @@ class Parser:
             events += caused
             result = state.head.result
             if result is not None:
+                self.state = state
+                self._note(())
                 if type(result) is Failed:
                     result.error.at(frame=frame.number, offset=frame.offset)
-                self._result = result
                 break
         self.state = state
         return events
@@ -194,10 +199,20 @@ class Parser:
 
     def _note(self, events: tuple[Event, ...]) -> list[Event]:
         self._result = self.state.head.result
+        if isinstance(self._result, Failed) and not self.state.head.begun:
+            self._suggest(self._result.error)
         return list(events)
+
+    def _suggest(self, error: SseamError) -> None:
+        """Nothing was understood: say so where the bytes are those of another protocol."""
+        found = detect(self._first or b"")
+        if isinstance(error, ProtocolError) and found not in (None, self._protocol.NAME) and found not in error.hint:
+            what = f"The data looks like {found}: read it with that protocol"
+            error.hint = f"{error.hint}. {what}" if error.hint else what
 
     def feed_body(self, body: bytes) -> list[Event]:
         """The events that say the same as a whole non-streaming body."""
+        self._first = body
         try:
             wires = self._protocol.read_response(self._load(body))
         except ProtocolError as error:
