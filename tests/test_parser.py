@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gc
+import gzip
 import http.client
 import itertools
 import json
@@ -12,11 +13,13 @@ import ssl
 import time
 import traceback
 import weakref
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sseam
+from recordings import CALL, PROTOCOL
 
 A = "anthropic-messages"
 
@@ -395,3 +398,36 @@ def test_a_stream_of_another_protocol_is_told_as_one(spoken: str, protocol: str)
         with pytest.raises(sseam.ProtocolError) as caught:
             sseam.parse_response(body, protocol)
         assert spoken in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("text", "expected bytes or an iterable of them, got str. Of a file: path.read_bytes()"),
+        (Path("a.sse"), "expected bytes or an iterable of them, got .*Path. Of a file: path.read_bytes()"),
+        (None, "expected bytes or an iterable of them, got NoneType$"),
+        (["text"], "a chunk is str, expected bytes: it was decoded before the frames were found"),
+        ([5], "a chunk is int, expected bytes$"),
+    ],
+)
+@pytest.mark.parametrize("protocol", ["anthropic-messages", "gemini-generate"])
+def test_a_source_that_gives_no_bytes(source: Any, words: str, protocol: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        sseam.parse(source, protocol)
+    with pytest.raises(TypeError, match=words):
+        list(sseam.iter_events(source, protocol))
+
+
+def test_bytes_are_one_chunk() -> None:
+    assert list(sseam.iter_events(CALL, PROTOCOL)) == list(sseam.iter_events([CALL], PROTOCOL))
+
+
+def test_what_is_no_async_iterable() -> None:
+    source: Any = [CALL]
+    with pytest.raises(TypeError, match="expected an async iterable of bytes, got list"):
+        sseam.aiter_events(source, PROTOCOL)
+
+
+def test_compressed_bytes_are_told_as_such() -> None:
+    with pytest.raises(sseam.FramingError, match=r"The body is compressed \(gzip\), and is to be decompressed"):
+        sseam.parse(gzip.compress(CALL), PROTOCOL)

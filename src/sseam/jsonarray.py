@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 
 from .errors import FramingError, Where
-from .sse import Frame, Framer, Limits, Tail
+from .sse import Frame, Framer, Limits, Tail, as_bytes
 
 __all__ = ["END", "AnyFramer", "ArrayFramer"]
 
@@ -87,7 +87,7 @@ class ArrayFramer:
         """
         if self._over:
             raise FramingError(self._over)
-        chunk = bytes(memoryview(chunk))
+        chunk = as_bytes(chunk)
         frames: list[Frame] = []
         at = 0
         try:
@@ -202,7 +202,7 @@ class AnyFramer:
         self.feed: Callable[[bytes], list[Frame]] = self._open
 
     def _open(self, chunk: bytes) -> list[Frame]:
-        chunk = bytes(memoryview(chunk))
+        chunk = as_bytes(chunk)
         begun = chunk.lstrip(_BLANK)
         if not begun:
             self._blanks += len(chunk)

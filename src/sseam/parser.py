@@ -20,7 +20,7 @@ from .message import Message
 from .protocols import ARRAYS, load
 from .sse import Frame, Framer, Limits, Tail
 
-__all__ = ["Parser", "ParserOptions", "parse", "parse_response"]
+__all__ = ["Parser", "ParserOptions", "chunks_of", "parse", "parse_response"]
 
 
 class ParserOptions(TypedDict, total=False):
@@ -238,12 +238,18 @@ def parse(data: bytes | Iterable[bytes], protocol: str, **options: Unpack[Parser
     A last frame that lacks only its blank line is used, as the deviation "unterminated_tail". Nothing
     behind the terminal event is read.
 
+    Args:
+        data: the bytes, or an iterable of them.
+        protocol: as `Parser` takes it.
+        **options: `dialect`, `strict`, `tools`, `accept` and `limits`, as `Parser` takes them.
+
     Raises:
         SseamError: what is wrong with the stream; its `partial` is the message so far.
+        TypeError, ValueError: an argument that is none of these.
     """
     parser = Parser(protocol, **options)
     try:
-        for chunk in [bytes(data)] if isinstance(data, bytes | bytearray | memoryview) else data:
+        for chunk in chunks_of(data):
             parser.feed(chunk)
             if parser.done:
                 break
@@ -256,6 +262,17 @@ def parse(data: bytes | Iterable[bytes], protocol: str, **options: Unpack[Parser
     else:
         parser.finish(recording=True)
     return parser.result()
+
+
+def chunks_of(source: bytes | Iterable[bytes]) -> Iterable[bytes]:
+    """The chunks of a source, which bytes are one of. Raises `TypeError` for what has none."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        return (bytes(source),)
+    given: Any = source
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        hint = ". Of a file: path.read_bytes()" if isinstance(given, str) or hasattr(given, "__fspath__") else ""
+        raise TypeError(f"expected bytes or an iterable of them, got {type(given).__name__}{hint}")
+    return source
 
 
 def parse_response(body: bytes | str | dict[str, Any], protocol: str, **options: Unpack[ParserOptions]) -> Message:
@@ -316,7 +333,13 @@ def _is_whole(data: bytes) -> bool:
         return False
 
 
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
 def _looks_like(body: bytes) -> str:
+    for magic, coding in _COMPRESSED.items():
+        if body.startswith(magic):
+            return f"compressed ({coding}), and is to be decompressed before it is read"
     start = body.lstrip()[:1].lower()
     if start in (b"{", b"["):
         return "broken JSON"

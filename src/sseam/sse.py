@@ -22,7 +22,7 @@ import msgspec
 
 from .errors import FramingError, Where, excerpt
 
-__all__ = ["Frame", "Framer", "Limits", "Tail", "encode"]
+__all__ = ["Frame", "Framer", "Limits", "Tail", "as_bytes", "encode"]
 
 _LF, _CR = 10, 13
 _BOM = b"\xef\xbb\xbf"
@@ -257,7 +257,7 @@ class Framer:
         if self._over:
             raise FramingError(self._over)
         if type(chunk) is not bytes:
-            chunk = bytes(memoryview(chunk))
+            chunk = as_bytes(chunk)
         if self._bom is not None:
             chunk = self._skip_bom(chunk, self._bom)
         if self._cr is not None and chunk:
@@ -492,6 +492,15 @@ class Framer:
             detail = f"event {event} is larger than the frame limit of {self._frame_limit:,} bytes"
         offset = self._offset if self._start < 0 else self._start
         return FramingError(detail, where=Where(frame=self._number, offset=offset))
+
+
+def as_bytes(chunk: bytes | bytearray | memoryview) -> bytes:
+    """A chunk as bytes that nobody changes. Raises `TypeError` for what is none."""
+    try:
+        return bytes(memoryview(chunk))
+    except TypeError:
+        early = ": it was decoded before the frames were found" if isinstance(chunk, str) else ""
+        raise TypeError(f"a chunk is {type(chunk).__name__}, expected bytes{early}") from None
 
 
 def _drop(_: bytes) -> None:

@@ -13,7 +13,7 @@ from ._reading import Reading
 from ._wait import Signal, shielded, sleep
 from .events import Event
 from .message import Message
-from .parser import Parser, ParserOptions
+from .parser import Parser, ParserOptions, chunks_of
 from .retry import Attempt
 
 __all__ = ["AsyncStream", "Stream", "aiter_events", "iter_events"]
@@ -395,9 +395,9 @@ class _AsyncEvents:
 class _Chunks:
     """An iterable of chunks as a source."""
 
-    def __init__(self, source: Iterable[bytes]) -> None:
+    def __init__(self, source: bytes | Iterable[bytes]) -> None:
         self._source = source
-        self.chunks: Iterator[bytes] | None = iter(source)
+        self.chunks: Iterator[bytes] | None = iter(chunks_of(source))
 
     def open(self) -> None:
         """Nothing: an iterable is open from the start, and is not opened again."""
@@ -433,11 +433,22 @@ class _AsyncChunks:
         return False
 
 
-def iter_events(chunks: Iterable[bytes], protocol: str, **options: Unpack[ParserOptions]) -> Stream:
-    """A stream over chunks of bytes as they come. See `Parser` for the options."""
+def iter_events(chunks: bytes | Iterable[bytes], protocol: str, **options: Unpack[ParserOptions]) -> Stream:
+    """A stream over chunks of bytes as they come.
+
+    Args:
+        chunks: the chunks, or all of the bytes.
+        protocol: as `Parser` takes it.
+        **options: `dialect`, `strict`, `tools`, `accept` and `limits`, as `Parser` takes them.
+
+    Raises:
+        TypeError, ValueError: an argument that is none of these.
+    """
     return Stream(_Chunks(chunks), Reading(lambda: Parser(protocol, **options), protocol=protocol))
 
 
 def aiter_events(chunks: AsyncIterable[bytes], protocol: str, **options: Unpack[ParserOptions]) -> AsyncStream:
-    """An async stream over chunks of bytes as they come. See `Parser` for the options."""
+    """An async stream over chunks of bytes as they come. As `iter_events`."""
+    if not hasattr(chunks, "__aiter__"):
+        raise TypeError(f"expected an async iterable of bytes, got {type(chunks).__name__}")
     return AsyncStream(_AsyncChunks(chunks), Reading(lambda: Parser(protocol, **options), protocol=protocol))
