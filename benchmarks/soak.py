@@ -233,8 +233,8 @@ async def soak(args: argparse.Namespace, server: Server) -> dict[str, Any]:
             gc.collect()
         grown = tracemalloc.get_traced_memory()[0] - before
         pool: Any = http._transport._pool  # type: ignore[attr-defined]
-        # httpcore keeps the place of a connection whose request was cancelled between connecting and sending;
-        # its socket is closed. Nothing outside can free the place, so it is told and not counted as ours.
+        # httpcore keeps the place of a connection whose request was cancelled after it was assigned and before it
+        # was made (its issue 1093, open in 1.0.9). Nothing outside can free the place: told, and not counted as ours.
         lost = [one for one in pool.connections if "NEW" in repr(one) or "CONNECTING" in repr(one)]
         busy = [one for one in pool.connections if not one.is_idle() and one not in lost]
         tasks = len(asyncio.all_tasks()) - 1 if args.backend == "asyncio" else 0
