@@ -86,6 +86,19 @@ def test_the_key_comes_from_the_usual_variable(model, environ, header):
     assert models.credential(model, environ=environ) == header
 
 
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "https://evil.example?.openai.azure.com",
+        "https://evil.example#.openai.azure.com",
+        "https://evil.example\\.openai.azure.com",
+        "https://evil.example\\@x.openai.azure.com",
+    ],
+)
+def test_a_look_alike_address_gets_no_key(base_url):
+    assert models.credential(models.compatible("m", base_url=base_url), environ={"AZURE_OPENAI_API_KEY": SECRET}) == {}
+
+
 def test_the_environment_is_looked_at_when_the_request_is_made(monkeypatch):
     model = models.openai("g")
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 from ...dialect import Dialect, Grade
 
@@ -248,28 +249,47 @@ def server_at(base_url: str) -> str | None:
 
 
 def _find(base_url: str, addresses: Iterable[tuple[str, str]]) -> str | None:
-    host, _, path = base_url.strip().lower().rpartition("://")[2].partition("/")
-    host = host.rpartition("@")[2]
+    address = _read_address(base_url)
+    if address is None:
+        return None
+    host, port, path = address
     for known, name in addresses:
         wanted, _, folder = known.partition("/")
-        if path.startswith(folder) and _is_host(host, wanted):
+        if f"{path}/".startswith(f"/{folder}/" if folder else "") and _is_host(host, port, wanted):
             return name
     return None
 
 
-def _is_host(host: str, wanted: str) -> bool:
-    name, _, port = host.partition(":")
+# A key is chosen by the host, so this must read the host as every HTTP client does: what they read differently (a
+# backslash ends the host for some) is no host that is known.
+_HOST = re.compile(r"[a-z0-9._:-]+")
+
+
+def _read_address(base_url: str) -> tuple[str, int | None, str] | None:
+    """Host, port and path of an http or https address; None for anything else."""
+    try:
+        parts = urlsplit(base_url.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or "\\" in parts.netloc or not host or not _HOST.fullmatch(host):
+        return None
+    return host, port, parts.path.lower()
+
+
+def _is_host(host: str, port: int | None, wanted: str) -> bool:
     if wanted.startswith(":"):
-        return wanted == f":{port}" and _is_private(name)
-    return name == wanted or (wanted.startswith(".") and name.endswith(wanted))
+        return wanted == f":{port}" and _is_private(host)
+    return host == wanted or (wanted.startswith(".") and host.endswith(wanted))
 
 
-def _is_private(name: str) -> bool:
+def _is_private(host: str) -> bool:
     """Whether a host is one's own: in the open anybody may listen on a port, and a key would go there."""
     try:
-        return ipaddress.ip_address(name).is_private
+        return ipaddress.ip_address(host).is_private
     except ValueError:
-        return "." not in name or name.endswith((".local", ".localhost", ".internal", ".lan"))
+        # A name without a dot is one of the own network, but a number is an address in another form.
+        return ("." not in host and host[0].isalpha()) or host.endswith((".local", ".localhost", ".internal", ".lan"))
 
 
 def _by_model(model: str) -> str | None:
