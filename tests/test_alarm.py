@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -121,6 +122,73 @@ def test_one_that_fails_does_not_silence_the_others() -> None:
     Alarm(fail).set(soon(0.01))
     Alarm(note(rung, "other")).set(soon(0.03))
     assert until(lambda: rung == ["other"])
+
+
+def test_a_destructor_may_cancel_wherever_it_runs() -> None:
+    """In the thread that is being started, too, while the one that starts it waits for it."""
+
+    class Dropped:
+        def __init__(self) -> None:
+            self.alarm = Alarm(lambda: math.inf)
+            self.alarm.set(soon(60))
+            self.me = self
+
+        def __del__(self) -> None:
+            self.alarm.cancel()
+            cancelled_in.append(threading.get_ident())
+
+    cancelled_in: list[int] = []
+    here = threading.get_ident()
+    set_event = threading.Event.set
+
+    def collecting(event: threading.Event) -> None:
+        if threading.get_ident() != here:
+            gc.collect()
+        set_event(event)
+
+    assert until(lambda: not running())
+    gc.disable()
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            dropped = Dropped()
+            dropped.alarm.cancel()
+            dropped.alarm = Alarm(lambda: math.inf)
+            assert until(lambda: not running())
+            del dropped
+            patch.setattr(threading.Event, "set", collecting)
+            alarm = Alarm(lambda: math.inf)
+            alarm.set(soon(30))
+    finally:
+        gc.enable()
+    assert cancelled_in
+    assert here not in cancelled_in
+    alarm.cancel()
+    assert until(lambda: not running())
+
+
+AT_EXIT = """
+import math, time
+from sseam._alarm import Alarm
+
+class Last:
+    def __init__(self):
+        self.alarm = Alarm(lambda: math.inf)
+        self.alarm.set(time.monotonic() + 0.01)
+        self.others = [Alarm(lambda: time.monotonic() + 0.00001) for _ in range(50)]
+        for other in self.others:
+            other.set(time.monotonic())
+
+    def __del__(self):
+        for one in (self.alarm, *self.others):
+            one.cancel()
+
+last = Last()
+"""
+
+
+def test_a_program_ends_while_alarms_go_off() -> None:
+    for _ in range(5):
+        subprocess.run([sys.executable, "-c", AT_EXIT], check=True, timeout=20)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no fork")

@@ -9,6 +9,8 @@ import heapq
 import itertools
 import math
 import os
+import queue
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,105 +18,112 @@ from collections.abc import Callable
 __all__ = ["Alarm"]
 
 _LINGER = 0.05
-_FEW = 64  # so many alarms that are no longer set may be kept in any case
+_FEW = 64  # so many cancelled alarms may be kept in any case
 
 
 class Alarm:
-    """Calls `ring` in another thread, at a time that may be moved.
+    """Calls `ring` in another thread, at a time that may be moved forward.
 
     Args:
         ring: what is called. It returns when it is to be called next, `math.inf` for not again. It
             must not block: it holds up every other alarm.
 
     Attributes:
-        due: when it goes off, by `time.monotonic`; `math.inf` when it is not set, and less than any time
-            once it is cancelled.
+        due: when it goes off, by `time.monotonic`; `math.inf` when it is not set.
+        cancelled: it never goes off any more.
     """
 
-    __slots__ = ("due", "ring")
+    __slots__ = ("cancelled", "due", "ring")
 
     def __init__(self, ring: Callable[[], float]) -> None:
         self.due = math.inf
+        self.cancelled = False
         self.ring = ring
 
     def set(self, due: float) -> None:
-        """Go off at `due`, unless it goes off earlier anyway."""
+        """Go off at `due`, unless it goes off earlier anyway. Not from a destructor."""
         _clock.set(self, due)
 
     def cancel(self) -> None:
-        """Never go off any more, if that has not begun. Also from a destructor."""
-        _clock.cancel(self)
+        """Never go off any more, if that has not begun. Takes no lock, so that a destructor can do it."""
+        if not self.cancelled:
+            self.cancelled = True
+            _clock.changed.put(None)
 
 
 class _Clock:
-    """The alarms that are set, and the thread that waits for the earliest."""
+    """The thread that waits for the earliest alarm. It alone has the alarms; it is told of changes."""
 
     def __init__(self) -> None:
-        # Its lock can be taken twice by one thread: a destructor may run, and cancel, wherever something is made.
-        self._changed = threading.Condition(threading.RLock())
-        self._set: set[Alarm] = set()
-        self._queue: list[tuple[float, int, Alarm]] = []  # a heap; an entry whose time is not its alarm's is void
-        self._number = itertools.count()
+        # A destructor runs wherever something is made, in the middle of a `put` too, and in whichever thread: this
+        # queue is made for it. The lock is for `set` and the thread's end, and no destructor takes it.
+        self.changed: queue.SimpleQueue[tuple[float, Alarm] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._waits_until = math.inf
 
     def set(self, alarm: Alarm, due: float) -> None:
-        with self._changed:
-            if due >= alarm.due:
+        thread = None
+        with self._lock:
+            if due >= alarm.due or alarm.cancelled:
                 return
-            if len(self._queue) > _FEW + 2 * len(self._set):
-                self._queue = [entry for entry in self._queue if entry[0] == entry[2].due]
-                heapq.heapify(self._queue)
             alarm.due = due
-            self._set.add(alarm)
-            heapq.heappush(self._queue, (due, next(self._number), alarm))
+            self.changed.put((due, alarm))
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="sseam-watchdog", daemon=True)
-                self._thread.start()
-            elif due < self._waits_until:
-                self._changed.notify()
-
-    def cancel(self, alarm: Alarm) -> None:
-        with self._changed:
-            alarm.due = -math.inf
-            self._set.discard(alarm)
-            if not self._set:
-                self._changed.notify()
+                thread = self._thread = threading.Thread(target=self._run, name="sseam-watchdog", daemon=True)
+        if thread is not None:  # not with the lock held: it waits until the thread runs, which may run a destructor
+            thread.start()
 
     def _run(self) -> None:
-        while (alarm := self._wait()) is not None:
+        alarms: list[tuple[float, int, Alarm]] = []  # a heap
+        number = itertools.count()
+        cancelled = 0
+        while True:
+            while alarms and not _is_valid(alarms[0][2], alarms[0][0]):
+                heapq.heappop(alarms)
+            if cancelled > _FEW + len(alarms) // 2:
+                alarms = [entry for entry in alarms if _is_valid(entry[2], entry[0])]
+                heapq.heapify(alarms)
+                cancelled = 0
+            wait = alarms[0][0] - time.monotonic() if alarms else _LINGER
+            if wait <= 0:
+                due, _, alarm = heapq.heappop(alarms)
+                self._go_off(alarm, due)
+                del alarm  # which is not to be kept while the next one is waited for
+                continue
             try:
-                again = alarm.ring()
-            except Exception:
-                import sys
-
-                threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
+                change = self.changed.get(timeout=min(wait, threading.TIMEOUT_MAX))
+            except queue.Empty:
+                if not alarms and self._end():
+                    return
             else:
-                alarm.set(again)
-            del alarm  # which is not to be kept while the next one is waited for
+                if change is None:
+                    cancelled += 1
+                else:
+                    heapq.heappush(alarms, (change[0], next(number), change[1]))
+                del change
 
-    def _wait(self) -> Alarm | None:
-        """The next alarm that goes off; None when the thread is to end."""
-        in_vain = False
-        with self._changed:
-            while True:
-                due, now = self._earliest(), time.monotonic()
-                if due <= now:
-                    _, _, alarm = heapq.heappop(self._queue)
-                    alarm.due = math.inf
-                    self._set.discard(alarm)
-                    return alarm
-                if due == math.inf and in_vain:
-                    self._thread = None
-                    return None
-                self._waits_until = min(due, now + (_LINGER if due == math.inf else threading.TIMEOUT_MAX))
-                in_vain = not self._changed.wait(self._waits_until - now)
+    def _go_off(self, alarm: Alarm, due: float) -> None:
+        with self._lock:
+            if not _is_valid(alarm, due):
+                return
+            alarm.due = math.inf
+        try:
+            self.set(alarm, alarm.ring())
+        except Exception:
+            threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
 
-    def _earliest(self) -> float:
-        queue = self._queue
-        while queue and queue[0][0] != queue[0][2].due:
-            heapq.heappop(queue)
-        return queue[0][0] if queue else math.inf
+    def _end(self) -> bool:
+        """Whether nothing has come since: then the thread ends."""
+        with self._lock:
+            if not self.changed.empty():
+                return False
+            self._thread = None
+            return True
+
+
+def _is_valid(alarm: Alarm, due: float) -> bool:
+    """Whether an entry for `due` still holds: the alarm was neither cancelled nor moved."""
+    return not alarm.cancelled and alarm.due == due
 
 
 _clock = _Clock()
