@@ -178,6 +178,41 @@ def test_a_made_id_is_no_other_call_s() -> None:
     assert [call.id for call in message.tool_calls] == ["call_1", "call_1_"]
 
 
+PROOF = {"google": {"thought_signature": "s"}}
+OTHER = {"google": {"thought_signature": "t"}}
+ONE = {"tool_calls": [entry([0, "a", "get_time", "{}"])]}
+TWO = {"tool_calls": [entry([1, "b", "get_time", "{}"])]}
+NO_ID = {"tool_calls": [entry([0, "-", "get_time", "{}"])]}
+
+
+@pytest.mark.parametrize(
+    ("deltas", "extras"),
+    [
+        ([ONE, {"extra_content": PROOF}], [PROOF]),
+        ([{**ONE, "extra_content": PROOF}], [PROOF]),
+        ([{"extra_content": PROOF}, ONE], [PROOF]),
+        ([{"content": "x"}, {"extra_content": PROOF}, ONE], [PROOF]),
+        ([NO_ID, {"extra_content": PROOF}], [PROOF]),
+        ([{"content": "x"}, NO_ID, {"extra_content": PROOF}], [PROOF]),
+        # Of calls made side by side the first has the proof.
+        ([ONE, TWO, {"extra_content": PROOF}], [PROOF, None]),
+        ([{"tool_calls": [*ONE["tool_calls"], *TWO["tool_calls"]], "extra_content": PROOF}], [PROOF, None]),
+        ([ONE, {"extra_content": PROOF}, TWO, {"extra_content": OTHER}], [PROOF, OTHER]),
+        # What says nothing but that text is thought is no proof.
+        ([{"content": "x", "extra_content": {"google": {"thought": True}}}, ONE], [None]),
+    ],
+)
+@pytest.mark.parametrize("late", [False, True])
+def test_extra_content_of_a_delta_goes_with_the_call(deltas, extras, late) -> None:
+    last = deltas[-1]
+    if late and set(last) == {"extra_content"}:
+        chunks = [*map(chunk, deltas[:-1]), chunk({}, "tool_calls"), chunk(last)]  # behind the finish
+    else:
+        chunks = [*map(chunk, deltas[:-1]), chunk(last, "tool_calls")]
+    message = parse(*chunks)
+    assert [call.extra.get("extra_content") for call in message.tool_calls] == extras
+
+
 def test_extra_content_of_a_call_goes_back_with_it() -> None:
     given = {**entry([0, "a", "get_time", "{}"]), "extra_content": {"google": {"thought_signature": "s"}}}
     later = {"index": 0, "extra_content": {"other": 1}}

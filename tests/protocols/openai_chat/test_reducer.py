@@ -158,6 +158,22 @@ def test_summaries_are_joined_as_summaries() -> None:
     assert message.content[0].extra["reasoning_details"] == [{**item, "summary": "ab"}]
 
 
+def test_reasoning_details_that_are_not_one_item_stay_apart() -> None:
+    text = {"type": "reasoning.text"}
+    for items in (
+        [{**text, "text": "A", "signature": "s1"}, {**text, "text": "B", "signature": "s2"}],
+        [{**text, "text": "A", "signature": "s1"}, {**text, "text": "B"}],
+        [{**text, "text": "A", "id": "1"}, {**text, "text": "B", "id": "2"}],
+        [{**text, "text": "A", "format": "f"}, {**text, "text": "B", "format": "g"}],
+    ):
+        message = parse(*(chunk({"reasoning_details": [item]}) for item in items), chunk({"content": "c"}, "stop"))
+        assert message.content[0].extra["reasoning_details"] == items
+    parts = [{**text, "text": "A", "id": "1"}, {**text, "text": "B"}, {**text, "signature": "s"}]
+    message = parse(chunk({"reasoning_details": parts}), chunk({"content": "c"}, "stop"))
+    joined = {**text, "text": "AB", "id": "1", "signature": "s"}
+    assert message.content[0].extra["reasoning_details"] == [joined]
+
+
 def test_opaque_reasoning_and_signatures() -> None:
     message = parse(chunk({"reasoning_text": "a", "reasoning_opaque": "o"}), chunk({"content": "b"}, "stop"))
     assert message.content[0] == ThinkingBlock(thinking="a", extra={"reasoning_opaque": "o"})

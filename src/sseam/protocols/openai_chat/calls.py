@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
@@ -16,7 +16,7 @@ from . import assembly, wire
 from .content import end_prose
 from .state import Call, State, Step, set_calls
 
-__all__ = ["add_entries", "add_legacy", "end_calls", "start_all"]
+__all__ = ["add_entries", "add_extra", "add_legacy", "end_calls", "start_all"]
 
 
 def add_entries(state: State, entries: tuple[wire.ToolCall, ...]) -> Step:
@@ -34,6 +34,24 @@ def add_legacy(state: State, raw: wire.Function) -> Step:
     """A `delta.function_call`."""
     state, entry = assembly.read_legacy(state, raw)
     return (state, ()) if entry is None else _give(assembly.place(state, entry))
+
+
+def add_extra(state: State, value: Any) -> State:
+    """A `delta.extra_content`: for the call or the block touched last, or for the message where that has ended.
+
+    Of calls made side by side only the first has a proof, so that one which comes behind all of them is its own.
+    """
+    call = state.wire.calls.focus
+    if call is not None and (call.block is None or state.focus.ended or state.focus.index == call.block):
+        first = state.wire.calls[0]
+        number = call.number if _EXTRA in first.extra else first.number
+        return set_calls(state, state.wire.calls.having_extra(number, {_EXTRA: value}))
+    if state.focus.ended or "extra" not in state.focus.fields:
+        return fold.set_head(state, raw={**state.head.raw, _EXTRA: value})
+    return fold.update(state, extra={**state.focus.fields["extra"], _EXTRA: value})
+
+
+_EXTRA = "extra_content"
 
 
 def _direct(state: State) -> State:
@@ -183,6 +201,7 @@ def _start_late(state: State, call: Call, cut: bool, repeated: bool) -> Step:
 def end_calls(state: State) -> Step:
     """The blocks of all calls end, each with what it amounts to."""
     caused: list[Event] = []
+    state = _claim_proof(state)
     calls = state.wire.calls
     for number in range(len(calls)):
         call = calls[number]
@@ -193,6 +212,24 @@ def end_calls(state: State) -> Step:
         state, last = fold.end(state)
         caused += (*more, *last)
     return state, tuple(caused)
+
+
+def _claim_proof(state: State) -> State:
+    """The first call has the proof of the answer, if one came before it and none with a call.
+
+    Source: "OpenAI compatibility" and "Thought signatures" of the Gemini API's pages, read 2026-11-30.
+    """
+    calls = state.wire.calls
+    if any(_EXTRA in calls[number].extra for number in range(len(calls))):
+        return state
+    places = [state.head.raw, *(part.fields.get("extra", {}) for part in fold.parts(state))]
+    came = [place[_EXTRA] for place in places if _is_proof(place.get(_EXTRA))]
+    return set_calls(state, calls.having_extra(0, {_EXTRA: came[-1]})) if came else state
+
+
+def _is_proof(value: Any) -> bool:
+    google = cast("dict[str, Any]", value).get("google") if isinstance(value, dict) else None
+    return isinstance(google, dict) and "thought_signature" in google
 
 
 def _check_text(state: State, call: Call) -> Step:

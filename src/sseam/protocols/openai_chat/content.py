@@ -23,7 +23,7 @@ _DELTAS = {Kind.TEXT: events.TextDelta, Kind.THINKING: events.ThinkingDelta, Kin
 
 
 def add_delta(state: State, delta: wire.Delta) -> Step:
-    """Everything of a delta but its calls, in the order in which a model makes it."""
+    """Everything of a delta but its calls and `extra_content`, in the order in which a model makes it."""
     caused: fold.Events = ()
     if delta.reasoning_content or delta.reasoning or delta.reasoning_details or _has_rare_reasoning(delta):
         state, caused = _add_reasoning(state, delta)
@@ -37,7 +37,7 @@ def add_delta(state: State, delta: wire.Delta) -> Step:
     if isinstance(delta.refusal, str) and delta.refusal:
         state, more = _add(state, Kind.REFUSAL, delta.refusal)
         caused += more
-    if delta.annotations or delta.images or delta.audio or delta.executed_tools or delta.extra_content is not None:
+    if delta.annotations or delta.images or delta.audio or delta.executed_tools:
         state, more = _add_rare(state, delta)
         caused += more
     return state, caused
@@ -119,7 +119,7 @@ def _detail_text(item: dict[str, Any]) -> str:
 
 
 def _joined(details: Vector[Any]) -> list[dict[str, Any]]:
-    """The items as they must go back: consecutive text of one index joined, all others as they came."""
+    """The items as they must go back: consecutive text of one item joined, all others as they came."""
     joined: list[dict[str, Any]] = []
     texts: list[str] = []
     for item in details:
@@ -138,9 +138,18 @@ def _joined(details: Vector[Any]) -> list[dict[str, Any]]:
     return joined
 
 
+# Fields that tell one item from the next where they differ; an item may come without them first.
+_NAMING = ("id", "format", "signature")
+
+
 def _continues(last: dict[str, Any], item: dict[str, Any], key: str) -> bool:
-    same = all(last.get(field) == item.get(field) for field in ("type", "index"))
-    return same and item.get("type") != "reasoning.encrypted" and isinstance(item.get(key, ""), str | None)
+    if item.get("type") == "reasoning.encrypted" or not isinstance(item.get(key, ""), str | None):
+        return False
+    if any(last.get(field) != item.get(field) for field in ("type", "index")):
+        return False
+    if last.get("signature") and item.get(key) and not item.get("signature"):
+        return False  # a signature is for the text before it, and text behind it is another item's
+    return not any(last.get(field) and item.get(field) and last[field] != item[field] for field in _NAMING)
 
 
 def _finish_text(item: dict[str, Any], texts: list[str]) -> None:
@@ -220,16 +229,7 @@ def _add_rare(state: State, delta: wire.Delta) -> Step:
     for audio in _objects([delta.audio]):
         state, more = _add_kept(state, Kind.OPAQUE, "audio", "audio", audio)
         caused += more
-    if delta.extra_content is not None:
-        state = _add_extra(state, delta.extra_content)
     return state, tuple(caused)
-
-
-def _add_extra(state: State, value: Any) -> State:
-    """What a vendor wants back with the block touched last, or with the message if it has ended."""
-    if state.focus.ended or "extra" not in state.focus.fields:
-        return fold.set_head(state, raw={**state.head.raw, "extra_content": value})
-    return fold.update(state, extra={**state.focus.fields["extra"], "extra_content": value})
 
 
 def _add_whole(state: State, kind: Kind, name: str, raw: dict[str, Any]) -> Step:

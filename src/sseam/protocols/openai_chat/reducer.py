@@ -20,7 +20,7 @@ from ...events import TextDelta, ThinkingDelta
 from ...fold import append
 from .._openai_errors import api_error
 from . import wire
-from .calls import add_entries, add_legacy
+from .calls import add_entries, add_extra, add_legacy
 from .content import add_delta, items
 from .dialects import DEVIATIONS, DIALECTS
 from .finish import STOP_REASONS, judge, record
@@ -269,6 +269,8 @@ def _add_content(state: State, delta: wire.Delta) -> Step:
     if delta.function_call is not None:
         state, more = add_legacy(state, delta.function_call)
         caused += more
+    if delta.extra_content is not None:
+        state = add_extra(state, delta.extra_content)
     if own.finish is not None and caused:
         state = _once(state, "delta_after_finish")
     return state, caused

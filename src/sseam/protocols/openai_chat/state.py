@@ -162,6 +162,14 @@ class Calls(msgspec.Struct, frozen=True, gc=False):
             self.started,
         )
 
+    def having_extra(self, number: int, extra: dict[str, Any]) -> Calls:
+        """These calls with more fields to send back with one. What is in focus stays so."""
+        call = self[number]
+        call = msgspec.structs.replace(call, extra={**call.extra, **extra})
+        if self.focus is not None and self.focus.number == number:
+            return msgspec.structs.replace(self, focus=call)
+        return msgspec.structs.replace(self, all=self.all.replace(number, call))
+
     def having_started(self, number: int) -> Calls:
         """These calls with all up to `number` started."""
         return msgspec.structs.replace(self, started=number + 1)
