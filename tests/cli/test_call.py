@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ import pytest
 import sseam
 from recordings import CALL, PROTOCOL
 from sseam import cli
+from sseam.cli import call
 from sseam.recording.faults import Cut, apply
 from sseam.recording.record import Recording, load
 from sseam.recording.serve import Server, serve
@@ -63,6 +67,12 @@ def body_of(server: Server) -> Any:
     return json.loads(server.requests[-1].body)
 
 
+def question_of(server: Server) -> str:
+    (message,) = body_of(server)["messages"]
+    content = message["content"]
+    return content if isinstance(content, str) else "".join(part["text"] for part in content)
+
+
 def test_the_answer_is_shown(run: Run) -> None:
     with serve(CALL, cuts=7) as server:
         assert run(server, "How is the sky?") == (0, SHOWN, "")
@@ -80,6 +90,122 @@ def test_the_question_on_standard_input(run: Run, monkeypatch: pytest.MonkeyPatc
     with serve(CALL) as server:
         assert run(server)[0] == 0
     assert "schön" in json.dumps(body_of(server)["messages"], ensure_ascii=False)
+
+
+@pytest.mark.parametrize("question", ["-", None])
+def test_standard_input_by_its_name_or_by_none(run: Run, monkeypatch: pytest.MonkeyPatch, question: str | None) -> None:
+    feed_stdin(monkeypatch, b"From there.")
+    with serve(CALL) as server:
+        assert run(server, *[question] * bool(question))[0] == 0
+    assert question_of(server) == "From there."
+
+
+@pytest.mark.parametrize(
+    ("piped", "asked"),
+    [(b"+ a\n- b\n", "Review this\n\n+ a\n- b\n"), (b"", "Review this"), (b" \n", "Review this")],
+    ids=["text", "nothing", "blank"],
+)
+def test_what_is_piped_in_stands_behind_the_question(
+    run: Run, monkeypatch: pytest.MonkeyPatch, piped: bytes, asked: str
+) -> None:
+    feed_stdin(monkeypatch, piped)
+    with serve(CALL) as server:
+        assert run(server, "Review this")[0] == 0
+    assert question_of(server) == asked
+
+
+class Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+class Unreadable(io.BytesIO):
+    """What nohup leaves as standard input, or a broken disk."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        raise OSError(self.number, os.strerror(self.number))
+
+
+@pytest.mark.parametrize(
+    "stdin",
+    [Terminal(io.BytesIO(b"typed")), None, io.TextIOWrapper(Unreadable(errno.EBADF))],
+    ids=["terminal", "closed", "nohup"],
+)
+def test_a_question_without_anything_piped_in(run: Run, monkeypatch: pytest.MonkeyPatch, stdin: Any) -> None:
+    monkeypatch.setattr(sys, "stdin", stdin)
+    with serve(CALL) as server:
+        assert run(server, "Hi")[0] == 0
+    assert question_of(server) == "Hi"
+
+
+@pytest.mark.parametrize(
+    ("stdin", "text"),
+    [(None, "there is no question"), (io.TextIOWrapper(Unreadable(errno.EIO)), "standard input: ")],
+    ids=["closed", "broken"],
+)
+def test_no_question_in_standard_input(run: Run, monkeypatch: pytest.MonkeyPatch, stdin: Any, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", stdin)
+    with serve(CALL) as server:
+        code, _, err = run(server)
+    assert code == 2
+    assert text in err
+
+
+def test_a_pipe_that_is_left_open_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call, "_PATIENCE", 0.05)
+    reader, writer = os.pipe()
+    threading.Timer(0.5, os.close, [writer]).start()
+    with open(reader, encoding="utf-8") as stdin, serve(CALL) as server:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        code, _, err = run(server, "Hi")
+    assert code == 0
+    assert err == "sseam call: waiting for the end of standard input; </dev/null where there is none\n"
+
+
+def test_limits_and_thinking(run: Run) -> None:
+    with serve(CALL.replace(b'"tool_use"}', b'"max_tokens"}')) as server:
+        code, _, err = run(server, "--max-tokens", "77", "--thinking", "low", "--accept", "max_tokens", "Hi")
+    assert (code, err) == (0, "")
+    body = body_of(server)
+    assert body["max_tokens"] == 77
+    assert body["thinking"]
+
+
+def test_a_time_limit(run: Run) -> None:
+    with serve(CALL, fault=Cut(frame=3, ending="stall")) as server:
+        code, out, _ = run(server, "--timeout", "0.3", "Hi")
+    assert code == 1
+    assert "\ndisconnected  " in out
+
+
+@pytest.mark.parametrize(
+    "option", [["--max-tokens", "0"], ["--max-tokens", "x"], ["--timeout", "0"], ["--timeout", "inf"]]
+)
+def test_limits_that_cannot_be(run: Run, option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["call", "-m", "anthropic:m", *option, "Hi"])
+    assert option[0] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("model", "header", "value"),
+    [("anthropic:m", "x-api-key", "own-key"), ("compatible:m", "authorization", "Bearer own-key")],
+)
+def test_a_key_in_a_variable_of_its_own(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, model: str, header: str, value: str
+) -> None:
+    argv = ["call", "-m", model, "--key-variable", "MY_KEY", "Hi"]
+    with serve(CALL) as server:
+        argv += ["--base-url", server.base_url]
+        assert cli.main(argv) == 2
+        assert "the environment variable MY_KEY is not set" in capsys.readouterr().err
+        monkeypatch.setenv("MY_KEY", "own-key")
+        cli.main(argv)
+    assert server.requests[-1].headers[header] == value
 
 
 def test_system_and_tools(run: Run) -> None:
@@ -171,15 +297,19 @@ def test_what_is_not_complete(run: Run, recording: Recording, shown: str, label:
         (["-m", "anthropic:m"], "there is no question"),
         (["-m", "anthropic:m", " \n"], "there is no question"),
         (["-m", "openai:m", "Hi"], "the environment variable OPENAI_API_KEY is not set"),
-        (["-m", "anthropic:m", "--tool-schema", "none.json", "Hi"], "none.json: "),
+        (["-m", "anthropic:m", "--tool-schema", "none.json", "Hi"], "call: none.json: No such file or directory\n"),
         (["-m", "anthropic:m", "--tool-schema", "broken.json", "Hi"], "broken.json: "),
-        (["-m", "anthropic:m", "--tool-schema", "number.json", "Hi"], "number.json: "),
+        (["-m", "anthropic:m", "--tool-schema", "number.json", "Hi"], "number.json: a tool is a JSON object, not 1"),
+        (["-m", "anthropic:m", "--tool-schema", "text.json", "Hi"], 'text.json: a tool is a JSON object, not "str"'),
+        (["-m", "anthropic:m", "--tool-schema", "empty.json", "Hi"], "empty.json: there are no tools in it"),
         (["-m", "anthropic:m", "--record", "broken.json", "Hi"], "broken.json: File exists"),
     ],
 )
 def test_wrong_usage(capsys: pytest.CaptureFixture[str], argv: list[str], text: str) -> None:
     Path("broken.json").write_text("{")
     Path("number.json").write_text("[1]")
+    Path("text.json").write_text('"str"')
+    Path("empty.json").write_text("[]")
     assert cli.main(["call", *argv]) == 2
     out, err = capsys.readouterr()
     assert out == ""

@@ -12,11 +12,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from sseam import __version__, cli
+from sseam import __version__, audit, cli
 from test_audit import WHOLE, block, call, ended, sse, start, text
 
 CALLS = sse(start(), *text(0, "Let me ", "look."), *call(1, '{"a":', "1}"), *ended("tool_use"))
@@ -317,9 +317,24 @@ def test_a_dialect_that_nobody_has_is_refused(run: Run, monkeypatch: pytest.Monk
     Path("a.sse").write_bytes(WHOLE)
     code, out, err = run("check", "--dialect", "klingon", "a.sse")
     assert (code, out) == (2, "")
-    assert err.startswith("sseam check: no dialect 'klingon' in any protocol: ")
+    assert err.startswith("sseam check: no dialect 'klingon' in any protocol: anthropic-messages has anthropic, ")
     code, out, err = run("check", "--protocol", "anthropic-messages", "--dialect", "klingon", "a.sse")
     assert err.startswith("sseam check: no dialect 'klingon' in anthropic-messages: ")
+
+
+def test_the_dialects_are_told_by_protocol(run: Run) -> None:
+    Path("a.sse").write_bytes(WHOLE)
+    err = run("check", "--dialect", "vlm", "a.sse")[2]
+    there = dict(part.split(" has ") for part in err.strip().partition("any protocol: ")[2].split("; "))
+    assert there.keys() == set(cli.NAMES)
+    assert all(len(names) == len(set(names)) for names in (part.split(", ") for part in there.values()))
+
+
+def test_every_outcome_is_in_the_help(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["check", "--help"])
+    shown = capsys.readouterr().out
+    assert all(outcome.replace("_", " ") in shown for outcome in get_args(audit.Outcome))
 
 
 def test_reading_options_reach_the_parser(run: Run) -> None:

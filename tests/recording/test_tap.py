@@ -175,3 +175,14 @@ def test_a_damaged_content_encoding(drain: Read, tmp_path: Path) -> None:
     with pytest.raises(FramingError, match="content-encoding gzip"):
         drain(httpx, transport(CALL, headers={"Content-Encoding": "gzip"}), tmp_path)
     assert load(tmp_path / "response-001.sse").ending == "close"
+
+
+def test_the_folder_is_made(library: Any, drain: Read, tmp_path: Path) -> None:
+    drain(library, transport(CALL), tmp_path / "not" / "there")
+    assert (tmp_path / "not" / "there" / "response-001.sse").read_bytes() == CALL
+
+
+def test_a_folder_that_cannot_be_made_is_told_at_once(library: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with library.Client(transport=transport(CALL)) as http, pytest.raises(FileExistsError):
+        record(http, tmp_path / "file")

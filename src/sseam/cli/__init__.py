@@ -19,7 +19,7 @@ from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 from typing import Any, cast
 
-from .. import __version__, stop
+from .. import __version__
 from ..audit import (
     SUFFIXES,
     Verdict,
@@ -44,6 +44,7 @@ from .terminal import (
     USAGE,
     AddParser,
     UsageError,
+    add_accept,
     add_command,
     painter,
     shower,
@@ -57,8 +58,6 @@ _FRAMES_A_SECOND = 50
 _SLOWEST = 0.001
 # A progress bar for fewer recordings than this would be gone before it is seen.
 _BAR_FROM = 20
-
-_ACCEPTABLE = sorted(stop.NEUTRAL - stop.ALWAYS_ACCEPTED)
 
 _DESCRIPTION = """\
 Read recorded event streams of language-model APIs, check them, and show what they amount to.
@@ -97,6 +96,26 @@ _CHECK_EPILOG = f"""\
 --json writes one object a line, of the type "Verdict": "file", "outcome", "protocol", "model", "reason",
 "hint", "where" ("frame", "offset", "block", "call"), "error", "stop_reason", "raw_stop_reason",
 "tool_calls", "withheld", "deviations", "size", "trailing" (bytes after the terminal event).
+
+outcomes, with _ for a blank in --json:
+  complete           the protocol's own end, every check passed, an accepted stop reason
+  cut off            the output limit or the context window was reached
+  refused            the model declined
+  blocked            a filter stopped the output
+  paused, compacted  to be continued by sending it back
+  stop sequence      one of the request's own stop sequences was met
+  failed             the provider ended with an error as its stop reason
+  aborted            given up by the client
+  unknown stop       a stop reason that no table knows
+  contradiction      the stop reason does not fit the content
+  truncated          the recording ends before the stream does
+  invalid tool call  a call that ended and cannot be used
+  api error          the service said no
+  not a stream       no event stream, or over a limit
+  disconnected       the connection broke or a time limit passed (`sseam call` only)
+  protocol error     another rule of the protocol is broken
+  unidentified       the bytes do not say which protocol they are: exit code 2
+  unreadable         no such file, no permission ...: exit code 2
 
 {_EXIT_CODES}
 
@@ -190,14 +209,7 @@ def _add_reading(command: argparse.ArgumentParser) -> None:
     command.add_argument("--protocol", choices=NAMES, metavar="NAME", help="read as this protocol, do not detect it")
     command.add_argument("--dialect", metavar="NAME", help="what the server is known to do otherwise")
     command.add_argument("--strict", action="store_true", help="refuse soft deviations")
-    command.add_argument(
-        "--accept",
-        action="append",
-        default=[],
-        choices=_ACCEPTABLE,
-        metavar="REASON",
-        help=f"take this stop reason as a good end, too (repeatable): {', '.join(_ACCEPTABLE)}",
-    )
+    add_accept(command)
     command.add_argument(
         "--tool",
         action="append",
@@ -222,10 +234,10 @@ def _options(args: argparse.Namespace) -> ParserOptions:
     """The options for the parsers, of which a wrong one is found before anything is read."""
     options = ParserOptions(dialect=args.dialect, strict=args.strict, accept=args.accept, tools=args.tools)
     if args.dialect is not None:
-        names = [args.protocol] if args.protocol else list(NAMES)
-        known = sorted(dialect for name in names for dialect in load(name).DIALECTS)
-        if args.dialect not in known:
-            raise UsageError(f"no dialect {args.dialect!r} in {args.protocol or 'any protocol'}: {', '.join(known)}")
+        known = {name: sorted(load(name).DIALECTS) for name in ([args.protocol] if args.protocol else NAMES)}
+        if not any(args.dialect in dialects for dialects in known.values()):
+            there = "; ".join(f"{name} has {', '.join(dialects)}" for name, dialects in known.items())
+            raise UsageError(f"no dialect {args.dialect!r} in {args.protocol or 'any protocol'}: {there}")
     return options
 
 

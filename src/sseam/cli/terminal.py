@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
+from .. import stop
 from ..events import Event
 from . import render
 
@@ -20,11 +21,14 @@ __all__ = [
     "USAGE",
     "AddParser",
     "UsageError",
+    "add_accept",
     "add_command",
     "painter",
     "shower",
     "width",
 ]
+
+_ACCEPTABLE = sorted(stop.NEUTRAL - stop.ALWAYS_ACCEPTED)
 
 OK, FINDINGS, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
@@ -46,6 +50,18 @@ def add_command(add_parser: AddParser, name: str, help: str, description: str, e
         help="auto, the default: on a terminal, unless NO_COLOR is set",
     )
     return command
+
+
+def add_accept(command: argparse.ArgumentParser) -> None:
+    """The option for stop reasons that are a good end, too."""
+    command.add_argument(
+        "--accept",
+        action="append",
+        default=[],
+        choices=_ACCEPTABLE,
+        metavar="REASON",
+        help=f"take this stop reason as a good end, too (repeatable): {', '.join(_ACCEPTABLE)}",
+    )
 
 
 def painter(args: argparse.Namespace) -> render.Paint:

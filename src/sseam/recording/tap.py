@@ -35,7 +35,7 @@ def record(
     name: str = "response",
     scrub: Callable[[str], str] | None = None,
 ) -> None:
-    """Write each response that `http` gets from now on into `folder`, which must exist.
+    """Write each response that `http` gets from now on into `folder`, which is made where it is not there.
 
     Args:
         http: the client of either library, whose event hooks this adds to.
@@ -44,8 +44,10 @@ def record(
         scrub: see `Recorder`.
 
     Raises:
+        OSError: the folder cannot be made.
         FramingError: from the client's requests, where a response has a content encoding that is not known.
     """
+    Path(folder).mkdir(parents=True, exist_ok=True)
     numbers = itertools.count(1)
 
     def sent(request: Any) -> None:
