@@ -40,6 +40,11 @@ def test_every_level_finds_its_effort(efforts, sent):
         ("claude-haiku-5-5", (False, "ok", True, "none", "always", False)),
         ("claude-opus-9", (False, "always", False, "none", "never", False)),
         ("kimi-k2", (True, "no", True, "all", "always", True)),
+        # As gateways turn the words.
+        ("anthropic/claude-4.5-sonnet", (True, "no", True, "one", "not_thinking", True)),
+        ("anthropic/claude-4-sonnet", (True, "no", True, "all", "not_thinking", True)),
+        ("claude-4.6-opus-20260101", (True, "ok", True, "one", "not_manual", False)),
+        ("claude-5-sonnet", (False, "ok", True, "none", "always", False)),
     ],
 )
 def test_anthropic_families(id, facts):
@@ -70,11 +75,43 @@ def test_the_style_decides_for_names_of_nobody():
         ("gpt-5.6", True, "none low medium high xhigh max", "effort_none"),
         ("gpt-6-astra", True, "low medium high xhigh max", "none"),
         ("gpt-6.1-terra", True, "none low medium high xhigh max", "effort_none"),
+        ("ft:o4-mini-2025-04-16:acme::x", True, "low medium high", "none"),
+        ("ft:gpt-5:acme:my-pro", True, "minimal low medium high", "none"),
+        ("openai.gpt-5.6-luna", True, "none low medium high xhigh max", "effort_none"),
+        ("us.openai.gpt-5.1", True, "none low medium high", "effort_none"),
+        ("openai:gpt-5", True, "minimal low medium high", "none"),
+        ("o365-assistant", False, "", "all"),
     ],
 )
 def test_openai_families(id, reasoning, efforts, sampling):
     family = openai_family(id)
     assert (family.reasoning, " ".join(family.efforts), family.sampling) == (reasoning, efforts, sampling)
+
+
+@pytest.mark.parametrize(
+    ("id", "cache"),
+    [
+        ("gpt-4o", "retention"),
+        ("gpt-5.1", "retention"),
+        ("gpt-5.5", "long"),
+        ("gpt-5.5-pro", "long"),
+        ("gpt-5.6", "options"),
+        ("gpt-5.6-pro", "options"),
+        ("gpt-5.6-chat-latest", "options"),
+        ("gpt-6-astra", "options"),
+    ],
+)
+def test_the_prompt_cache_goes_by_the_generation(id, cache):
+    assert openai_family(id).cache == cache
+
+
+def test_the_first_reasoning_models_take_no_system_prompt():
+    assert [openai_family(id).system for id in ("o1-mini", "o1-preview-2024-09-12", "o1", "gpt-4o")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +141,21 @@ def test_gemini_families(id, thinking):
         ("gpt-5", "gpt-5-mini", False),
         ("gemini-flash-latest", "gemini-3-flash-preview", True),
         ("gemini-flash-latest", "gemini-3-pro", False),
+        ("gemini-flash-latest", "gemini-2.5-flash-lite", False),
+        ("gemini-flash-latest", "gemini-2.5-flash-preview-09-2025", True),
+        ("mistral-large-latest", "mistral-large-2411", True),
+        ("gemini-2.5-flash", "gemini-2.5-flash-001", True),
+        ("gemini-2.5-flash-002", "gemini-2.5-flash-001", False),
+        ("gpt-4o-2024-05-13", "gpt-4o-2024-11-20", False),
+        ("deepseek/deepseek-r1:free", "deepseek/deepseek-r1", True),
+        ("qwen3:8b", "qwen3:14b", False),
+        ("deepseek-v3", "deepseek-v2", False),
+        ("anthropic.claude-opus-4-6-v1", "claude-opus-4-6", True),
+        ("openai.gpt-5.6-luna", "gpt-5.6-luna", True),
+        # The order of words and numbers says which model it is.
+        ("gpt-5.4", "gpt-4.5", False),
+        ("a-b", "b-a", False),
+        ("claude-3-5-sonnet", "claude-5-3-sonnet", False),
     ],
 )
 def test_the_name_that_a_service_reports(asked, reported, same):

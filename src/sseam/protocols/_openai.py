@@ -31,6 +31,8 @@ def cache_fields(options: Options, family: OpenAIFamily) -> dict[str, Any]:
     long = policy.retention == "long"
     if family.cache == "options":
         return {**sent, "prompt_cache_options": {"ttl": "12h" if long else "30m"}}
+    if family.cache == "long" and not long:
+        return sent  # it would be refused
     return {**sent, "prompt_cache_retention": "24h" if long else "in_memory"}
 
 

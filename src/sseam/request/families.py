@@ -127,8 +127,11 @@ _ANTHROPIC_COMPATIBLE = AnthropicFamily(
 )
 
 # A date is six digits or more; a version number has one or two.
-_CLAUDE = re.compile(r"(opus|sonnet|haiku|fable|mythos)-(preview|\d{1,2}(?:-\d{1,2})?)(?!\d)")
-_OLD_CLAUDE = re.compile(r"claude-(\d(?:-\d)?)(?!\d)")
+_VERSION = r"\d{1,2}(?:-\d{1,2})?(?!\d)"
+_CLAUDE = re.compile(rf"(opus|sonnet|haiku|fable|mythos)-(preview|{_VERSION})")
+# How gateways turn the words ("claude-4.5-sonnet"), and Anthropic did before version 4.
+_TURNED_CLAUDE = re.compile(rf"claude-({_VERSION})-(opus|sonnet|haiku|fable|mythos)")
+_OLD_CLAUDE = re.compile(r"claude-([23](?:-\d)?)(?!\d)")
 
 
 def anthropic_family(model_id: str, style: str | None = None) -> AnthropicFamily:
@@ -137,11 +140,11 @@ def anthropic_family(model_id: str, style: str | None = None) -> AnthropicFamily
     `style` is `Model.thinking`: it decides for a model that is not Anthropic's own.
     """
     name = model_id.lower().replace(".", "-")
-    if found := _CLAUDE.search(name):
-        key = f"{found[1]}-{found[2].removesuffix('-0')}"
-        return _ANTHROPIC.get(key, _NEWEST)
     if found := _OLD_CLAUDE.search(name):
         return _ANTHROPIC.get(f"claude-{found[1]}", _OLDEST)
+    if found := _CLAUDE.search(_TURNED_CLAUDE.sub(r"claude-\2-\1", name)):
+        key = f"{found[1]}-{found[2].removesuffix('-0')}"
+        return _ANTHROPIC.get(key, _NEWEST)
     if "claude" in name or style == "adaptive":
         return _ADAPTIVE
     if style == "none":
@@ -152,19 +155,22 @@ def anthropic_family(model_id: str, style: str | None = None) -> AnthropicFamily
 class OpenAIFamily(msgspec.Struct, frozen=True, kw_only=True):
     """Attributes:
     reasoning: it is a reasoning model: `max_completion_tokens`, role developer, no penalties.
+    system: takes a system prompt, in whichever role; without, it is said as the user.
     efforts: values of the reasoning effort that it takes.
     sampling: when sampling parameters are taken: "all", "effort_none" or "none".
     stop: takes stop sequences.
     chat_tools_with_reasoning: Chat Completions takes function tools and reasoning together.
-    cache: the prompt cache is steered by `prompt_cache_retention` or by `prompt_cache_options`.
+    cache: the prompt cache is steered by `prompt_cache_retention` ("retention"; "long" where that is always "24h"),
+        or by `prompt_cache_options`.
     """
 
     reasoning: bool = False
+    system: bool = True
     efforts: tuple[str, ...] = ()
     sampling: Literal["all", "effort_none", "none"] = "all"
     stop: bool = True
     chat_tools_with_reasoning: bool = True
-    cache: Literal["retention", "options"] = "retention"
+    cache: Literal["retention", "long", "options"] = "retention"
 
 
 _LOW_HIGH = ("low", "medium", "high")
@@ -185,28 +191,41 @@ _OPENAI: tuple[tuple[re.Pattern[str], OpenAIFamily], ...] = tuple(
         (r"^gpt-5-chat", OpenAIFamily()),
         (r"^gpt-\d+\.\d+-chat", _reasoning("medium")),
         (r"^(o3|o4-mini)(?!\d)", _reasoning(*_LOW_HIGH, stop=False)),
-        (r"^o\d", _reasoning(*_LOW_HIGH)),
+        (r"^o1-(mini|preview)", _reasoning(*_LOW_HIGH, system=False)),
+        (r"^o\d(?!\d)", _reasoning(*_LOW_HIGH)),
         (r"^gpt-5-pro", _reasoning("high")),
         (r"^gpt-5\.\d+.*-pro", _reasoning("medium", "high", "xhigh")),
         (r"^gpt-5\.1(?!\d)", _reasoning("none", *_LOW_HIGH)),
         (r"^gpt-5\.[2-5](?!\d)", _reasoning("none", *_TO_XHIGH)),
-        (r"^gpt-5\.\d", _reasoning("none", *_TO_MAX, chat_tools_with_reasoning=False, cache="options")),
+        (r"^gpt-5\.\d", _reasoning("none", *_TO_MAX, chat_tools_with_reasoning=False)),
         (r"^gpt-5", _reasoning("minimal", *_LOW_HIGH)),
-        (r"^gpt-6(-astra|\.1-sol)", _reasoning(*_TO_MAX, cache="options")),
-        (r"^gpt-6", _reasoning("none", *_TO_MAX, cache="options")),
+        (r"^gpt-6(-astra|\.1-sol)", _reasoning(*_TO_MAX)),
+        (r"^gpt-6", _reasoning("none", *_TO_MAX)),
     )
 )
 
 
+# By generation, whatever the variant.
+_OPENAI_CACHE: tuple[tuple[re.Pattern[str], Literal["long", "options"]], ...] = (
+    (re.compile(r"^gpt-5\.5(?!\d)"), "long"),
+    (re.compile(r"^gpt-(5\.[6-9]|5\.\d\d|[6-9])"), "options"),
+)
+
+# The model within a gateway's or vendor's prefix and what was made of it: "openai.gpt-5", "ft:o4-mini:acme".
+_OPENAI_NAME = re.compile(r"(?:^|[/.:])((?:gpt|o\d)[^/:]*)")
+
+
 def openai_family(model_id: str, style: str | None = None) -> OpenAIFamily:
-    """The rules of an OpenAI model, also behind a gateway's prefix ("openai/gpt-5").
+    """The rules of an OpenAI model, also fine-tuned or behind a prefix ("openai/gpt-5", "ft:gpt-5:acme").
 
     `style` is `Model.thinking`: "effort" makes an unknown name (a deployment) a reasoning model.
     """
-    name = model_id.lower().rsplit("/", 1)[-1]
+    found = _OPENAI_NAME.search(model_id.lower())
+    name = found[1] if found else model_id.lower()
     for pattern, family in _OPENAI:
         if pattern.search(name):
-            return family
+            cache = next((words for generation, words in _OPENAI_CACHE if generation.search(name)), family.cache)
+            return msgspec.structs.replace(family, cache=cache)
     return _reasoning(*_LOW_HIGH) if style == "effort" else OpenAIFamily()
 
 
@@ -247,25 +266,40 @@ def gemini_family(model_id: str, style: str | None = None) -> GeminiFamily:
     return GeminiFamily(thinking="budget" if style == "budget" else "level" if style == "level" else "none")
 
 
-_DATE = re.compile(r"[-@](latest|\d{8}|\d{4}-\d{2}-\d{2}|0)(?=$|-v\d|:)|(-v\d+)?(:\d+)?$")
+# What of a name tells no model apart: who serves it, at what price or speed, in which wrapping, and from when it is.
+_SERVED_BY = re.compile(r"^(?:[a-z]{2,6}\.)?(?:anthropic|openai)[.:]")
+_SERVED_AS = re.compile(r":(?:free|nitro|floor|exacto|online|extended|thinking|beta)$|-v\d+:\d+$")
+_BEDROCK_CLAUDE = re.compile(r"^(claude-.*\d)-v\d+$")
+_SNAPSHOT = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|00\d)$")
+_NO_VARIANT = re.compile(r"-(?:latest|0)$")
+_UNSETTLED = ("preview", "exp", "experimental")
 
 
 def same_model(asked: str, reported: str) -> bool:
     """Whether a service that was asked for one name reports the other for the same model.
 
-    Gateway prefixes, dates and "latest" do not count; an alias without a version ("gemini-flash-latest") fits
-    every version that has all of its words.
+    Gateway prefixes, "latest", and a date that only one of them has do not count; an alias without a version
+    ("gemini-flash-latest") fits every version of all its words and no others. In doubt they are two: reasoning that
+    goes to another model is refused or misread, while that which stays out is only missed.
     """
     if asked == reported:
         return True
-    plain, answer = _plain(asked), _plain(reported)
-    # Gateways name the same model in another order of words ("claude-4.5-sonnet").
-    if sorted(plain.split("-")) == sorted(answer.split("-")):
+    (plain, date), (answer, of) = _plain(asked), _plain(reported)
+    if date and of and date != of:
+        return False
+    if plain == answer:
         return True
-    return asked.endswith("-latest") and set(plain.split("-")) <= set(answer.split("-"))
+    words = plain.split("-")
+    if not asked.lower().endswith("-latest") or any(word.isdigit() for word in words):
+        return False
+    return words == [word for word in answer.split("-") if not word.isdigit() and word not in _UNSETTLED]
 
 
-def _plain(name: str) -> str:
-    name = name.lower().rsplit("/", 1)[-1]
-    name = re.sub(r"^([a-z]{2,6}\.)?anthropic\.", "", name)
-    return _DATE.sub("", name).replace(".", "-")
+def _plain(name: str) -> tuple[str, str]:
+    """The name without what tells no model apart, and the date that was in it."""
+    name = _SERVED_BY.sub("", name.lower().rsplit("/", 1)[-1])
+    name = _BEDROCK_CLAUDE.sub(r"\1", _SERVED_AS.sub("", name))
+    found = _SNAPSHOT.search(name)
+    name = _NO_VARIANT.sub("", _SNAPSHOT.sub("", name)).replace(".", "-")
+    # Gateways turn the words of Anthropic's models.
+    return _TURNED_CLAUDE.sub(r"claude-\2-\1", name), found[1].replace("-", "") if found else ""
