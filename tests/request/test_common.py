@@ -70,6 +70,32 @@ def test_a_tool_is_read_in_every_form(tool):
     assert read_tools([tool], lambda _: False) == [F]
 
 
+OWN_FORM = {"type": "OBJECT", "properties": {"a": {"type": "STRING", "nullable": True}}}
+READ = {"type": "object", "properties": {"a": {"type": ["string", "null"]}}}
+
+
+def test_the_parameters_of_a_declaration_are_read_as_json_schema():
+    declared = {"functionDeclarations": [{"name": "f", "parameters": OWN_FORM}, {"name": "g"}]}
+    first, second = read_tools([declared], lambda _: False)
+    assert (first.schema, second.schema) == (READ, {"type": "object", "properties": {}})
+    # The other field holds JSON Schema already.
+    (as_is,) = read_tools([{"functionDeclarations": [{"name": "f", "parametersJsonSchema": SCHEMA}]}], lambda _: False)
+    assert as_is.schema is SCHEMA
+
+
+@pytest.mark.parametrize("schema", [{}, {"type": "object"}, {"additionalProperties": False}])
+def test_a_tool_whose_schema_says_no_more_than_object_has_no_arguments(schema):
+    for tool in ({"name": "f", "input_schema": schema}, Tool(name="f", schema=schema)):
+        (read,) = read_tools([tool], lambda _: False)
+        assert read.schema == {"type": "object", **schema, "properties": {}}
+
+
+def test_a_tool_of_any_arguments_keeps_its_schema():
+    anything = {"type": "object", "additionalProperties": True}
+    (read,) = read_tools([{"name": "f", "input_schema": anything}], lambda _: False)
+    assert read.schema is anything
+
+
 def test_a_tool_in_the_services_own_form_is_not_touched():
     own = {"type": "web_search_20250305", "name": "web_search"}
     assert read_tools([own], lambda tool: tool is own)[0] is own
@@ -88,6 +114,11 @@ def test_a_tool_of_free_text_has_a_schema_where_it_needs_one(entry):
         ([{"type": "web_search"}], r"tools\[0\]: a tool that this service does not know: 'web_search'"),
         ([{"googleSearch": {}}], r"tools\[0\]: a tool that this service does not know: \['googleSearch'\]"),
         (["name"], r"tools\[0\]: expected a Tool or a dict, got str"),
+        ([{"functionDeclarations": [], "googleSearch": {}}], r"this service does not know: \['googleSearch'\]"),
+        ([{"functionDeclarations": {"name": "f"}}, {"name": "f"}], "two tools have the name 'f'"),
+        ([{"functionDeclarations": ["f"]}], "functionDeclarations is a list of objects, got str"),
+        ([{"function_declarations": 5}], "function_declarations is a list of objects, got int"),
+        ([{"name": "f", "input_schema": True}], r"tools\[0\]: the schema of 'f' is an object, got bool"),
         ([FORMS[0], FORMS[1]], "two tools have the name 'f'"),
     ],
 )

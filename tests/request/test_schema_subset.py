@@ -4,7 +4,8 @@ import copy
 
 import pytest
 
-from sseam.request.schema_subset import anthropic_strict, for_gemini, openai_strict
+from sseam.errors import RequestError
+from sseam.request.schema_subset import anthropic_strict, for_gemini, openai_strict, takes_arguments
 
 TEXT = {"type": "string"}
 
@@ -24,9 +25,8 @@ def closed(*, required=None, **properties):
 
 
 OPENAI = [
-    ({}, closed()),
-    ({"type": "object"}, closed()),
     ({"properties": {}}, closed()),
+    ({"type": "object", "additionalProperties": False}, closed()),
     (obj(["a"], a=TEXT), closed(a=TEXT)),
     (obj(a=TEXT), closed(a={"type": ["string", "null"]})),
     (obj(a={"type": ["string", "null"]}), closed(a={"type": ["string", "null"]})),
@@ -41,7 +41,31 @@ OPENAI = [
     (obj(["a"], a={"oneOf": [TEXT, {"type": "null"}]}), closed(a={"anyOf": [TEXT, {"type": "null"}]})),
     (
         obj(["a"], a={"allOf": [{"$ref": "#/$defs/T"}], "description": "d"}),
-        closed(a={"$ref": "#/$defs/T", "description": "d"}),
+        closed(a={"anyOf": [{"$ref": "#/$defs/T"}], "description": "d"}),
+    ),
+    # Nothing may stand beside a reference, whether it leads back to its own schema or not.
+    (
+        obj(a={"$ref": "#/$defs/T", "description": "d", "default": None}),
+        closed(a={"anyOf": [{"$ref": "#/$defs/T"}, {"type": "null"}], "description": "d"}),
+    ),
+    (
+        {**obj(["a"], a=TEXT), "$defs": {"T": obj(t={"$ref": "#/$defs/T", "title": "T"})}},
+        {
+            **closed(a=TEXT),
+            "$defs": {"T": closed(t={"anyOf": [{"$ref": "#/$defs/T"}, {"type": "null"}], "title": "T"})},
+        },
+    ),
+    (
+        obj(a={"anyOf": [TEXT, {"type": "integer"}], "description": "d"}),
+        closed(a={"anyOf": [TEXT, {"type": "integer"}, {"type": "null"}], "description": "d"}),
+    ),
+    (
+        obj(["a"], a={"type": ["object", "null"], "properties": {"b": TEXT}, "required": ["b"]}),
+        closed(a={**closed(b=TEXT), "type": ["object", "null"]}),
+    ),
+    (
+        obj(["a"], a={"allOf": [obj(["b"], b=TEXT)], "properties": {"c": TEXT}, "required": ["c"]}),
+        closed(a=closed(b=TEXT, c=TEXT)),
     ),
     (
         obj(["a"], a={"type": "array", "items": obj(b=TEXT)}),
@@ -60,21 +84,58 @@ def test_b247_openai_strict_form(schema, strict):
     assert openai_strict(strict) == strict
 
 
+ALTERNATIVES = [obj(["a"], a=TEXT), obj(["b"], b=TEXT)]
 NOT_STRICT = [
+    {},
+    {"type": "object"},
+    {"type": "object", "description": "d"},
     {"type": "array", "items": TEXT},
+    # Closed beside its alternatives, an object would take the properties of none.
+    {"type": "object", "anyOf": ALTERNATIVES},
+    {**obj(k=TEXT), "anyOf": ALTERNATIVES},
+    {**obj(k=TEXT), "oneOf": ALTERNATIVES},
+    {**obj(k=TEXT), "allOf": ALTERNATIVES},
+    obj(x={"allOf": ALTERNATIVES}),
+    obj(x={**obj(k=TEXT), "anyOf": ALTERNATIVES}),
+    obj(x={"anyOf": ALTERNATIVES, "oneOf": ALTERNATIVES}),
+    {**obj(["a"], a=TEXT), "$ref": "#/$defs/T"},
+    obj(["ghost"], a=TEXT),
+    obj(a={"type": ["object", "null"]}),
+    obj(a={"type": "array"}),
+    obj(a={"type": ["array", "null"]}),
+    obj(a={"type": "array", "items": True}),
+    obj(a={"type": "array", "items": [TEXT]}),
+    # Malformed.
+    {"type": "object", "properties": None},
+    {"type": "object", "properties": [TEXT]},
+    {"type": "object", "properties": {}, "$defs": None},
+    {**obj(a=TEXT), "required": None},
+    {**obj(a=TEXT), "required": [1]},
+    {**obj(a=TEXT), "allOf": [True]},
+    obj(a={"anyOf": None}),
+    obj(a={"type": None}),
+    obj(a="string"),
+    obj(a=True),
     {"type": "object", "additionalProperties": True},
     {"type": "object", "additionalProperties": TEXT},
     {**obj(a=TEXT), "additionalProperties": True},
     obj(a={"type": "object"}),
     obj(a={"type": "object", "additionalProperties": TEXT}),
     obj(a={}),
-    obj(a={"allOf": [TEXT, TEXT]}),
     obj(a={"not": TEXT}),
     {**obj(a=TEXT), "propertyNames": {"pattern": "x"}},
 ]
 
 
-@pytest.mark.parametrize("schema", [*NOT_STRICT, obj(a={"type": "string", "pattern": "(?=x)"})])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        *NOT_STRICT,
+        obj(a={"type": "string", "pattern": "(?=x)"}),
+        obj(a={"allOf": [TEXT, TEXT]}),
+        obj(a={"$ref": "#/$defs/T", "properties": {"b": TEXT}}),
+    ],
+)
 def test_b247_what_openai_cannot_be_strict_about(schema):
     before = copy.deepcopy(schema)
     assert openai_strict(schema) is None
@@ -84,7 +145,7 @@ def test_b247_what_openai_cannot_be_strict_about(schema):
 @pytest.mark.parametrize(
     ("schema", "strict"),
     [
-        ({}, {"type": "object", "properties": {}, "additionalProperties": False}),
+        ({"properties": {}}, {"type": "object", "properties": {}, "additionalProperties": False}),
         (obj(["a"], a=TEXT, b=TEXT), {**obj(["a"], a=TEXT, b=TEXT), "additionalProperties": False}),
         (
             obj(a={"type": "integer", "minimum": 1, "maximum": 5, "description": "d"}),
@@ -117,7 +178,7 @@ def test_b247_anthropic_strict_form(schema, strict):
 @pytest.mark.parametrize(
     "schema",
     [
-        *(schema for schema in NOT_STRICT if "allOf" not in str(schema)),
+        *NOT_STRICT,
         {**obj(a={"$ref": "#/$defs/T"}), "$defs": {"T": obj(t={"$ref": "#/$defs/T"})}},
         {
             **obj(a={"$ref": "#/$defs/T"}),
@@ -142,9 +203,109 @@ def test_b247_what_anthropic_cannot_be_strict_about(schema):
         ),
         # A property may be named like a keyword that is not known.
         (obj(pattern=TEXT), obj(pattern=TEXT)),
+        # Older drafts' word for `$defs`, which a property may have for its name.
+        (
+            {**obj(a={"$ref": "#/definitions/T"}), "definitions": {"T": obj(b={"$ref": "#/definitions/T"})}},
+            {**obj(a={"$ref": "#/$defs/T"}), "$defs": {"T": obj(b={"$ref": "#/$defs/T"})}},
+        ),
+        (
+            {"definitions": {"T": TEXT}, "$defs": {"U": TEXT}, "$ref": "#/definitions/T"},
+            {"$defs": {"T": TEXT, "U": TEXT}, "$ref": "#/$defs/T"},
+        ),
+        (
+            obj(definitions=obj(b=TEXT), c={"$ref": "#/properties/definitions/properties/b"}),
+            obj(definitions=obj(b=TEXT), c={"$ref": "#/properties/definitions/properties/b"}),
+        ),
     ],
 )
 def test_gemini_form(schema, reduced):
     before = copy.deepcopy(schema)
     assert for_gemini(schema) == reduced
     assert schema == before
+
+
+T = obj(["x"], x=TEXT)
+BY_T = {"$ref": "#/$defs/T"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "reduced"),
+    [
+        ({"allOf": [BY_T], "description": "d"}, BY_T),
+        ({"allOf": [{**TEXT, "pattern": "p"}], "description": "d"}, {**TEXT, "description": "d"}),
+        ({"allOf": [T, {"required": ["y"], "description": "d"}]}, {**obj(["x", "y"], x=TEXT), "description": "d"}),
+        # A reference among others gives what it stands for.
+        ({"allOf": [BY_T, obj(["y"], y=TEXT)]}, obj(["x", "y"], x=TEXT, y=TEXT)),
+        ({"allOf": [BY_T], "properties": {"y": TEXT}}, obj(["x"], x=TEXT, y=TEXT)),
+        ({"allOf": [{"allOf": [BY_T, obj(y=TEXT)]}, BY_T, obj(z=TEXT)]}, obj(["x"], x=TEXT, y=TEXT, z=TEXT)),
+        (
+            {"allOf": [obj(p={**TEXT, "title": "t"}), obj(p={"description": "d"})]},
+            obj(p={**TEXT, "title": "t", "description": "d"}),
+        ),
+        ({"allOf": [True, TEXT]}, TEXT),
+        ({"allOf": [{"$ref": "#/$defs/lost"}, {"title": "t"}]}, {"$ref": "#/$defs/lost"}),
+        ({"anyOf": [{"allOf": [BY_T, obj(y=TEXT)]}]}, {"anyOf": [obj(["x"], x=TEXT, y=TEXT)]}),
+    ],
+)
+def test_gemini_has_no_all_of(schema, reduced):
+    whole = {**obj(a=schema), "$defs": {"T": T}}
+    before = copy.deepcopy(whole)
+    assert for_gemini(whole) == {**obj(a=reduced), "$defs": {"T": T}}
+    assert whole == before
+
+
+def test_gemini_a_schema_that_uses_itself_has_an_end():
+    node = obj(next={"allOf": [{"$ref": "#/$defs/Node"}, obj(y=TEXT)]})
+    assert for_gemini({**obj(a={"$ref": "#/$defs/Node"}), "$defs": {"Node": node}})["$defs"]["Node"] == obj(
+        next=obj(next={"$ref": "#/$defs/Node"}, y=TEXT)
+    )
+    itself = {"allOf": [{"$ref": "#/$defs/A"}, TEXT]}
+    assert for_gemini({**itself, "$defs": {"A": itself}})["type"] == "string"
+
+
+def cyclic():
+    schema = obj(a=TEXT)
+    schema["properties"]["self"] = schema
+    return schema
+
+
+def cyclic_value():
+    enum = []
+    enum.append(enum)
+    return obj(a={"enum": enum})
+
+
+def deep(levels):
+    schema = TEXT
+    for _ in range(levels):
+        schema = obj(["a"], a=schema)
+    return schema
+
+
+@pytest.mark.parametrize("reduce", [openai_strict, anthropic_strict, for_gemini])
+@pytest.mark.parametrize("schema", [cyclic(), cyclic_value(), deep(3_000)], ids=["cyclic", "cyclic value", "deep"])
+def test_a_schema_without_an_end_is_refused(reduce, schema):
+    with pytest.raises(RequestError, match="more than 128 levels, or holds itself"):
+        reduce(schema)
+
+
+@pytest.mark.parametrize("reduce", [openai_strict, anthropic_strict, for_gemini])
+def test_a_schema_of_many_levels_is_taken(reduce):
+    assert reduce(deep(60))
+
+
+@pytest.mark.parametrize(
+    ("schema", "takes"),
+    [
+        ({}, False),
+        ({"type": "object", "title": "t", "properties": {}, "required": []}, False),
+        ({"type": "object", "additionalProperties": False}, False),
+        ({"type": "object", "additionalProperties": {}}, True),
+        ({"type": "object", "additionalProperties": TEXT}, True),
+        ({"$ref": "#/$defs/T", "$defs": {}}, True),
+        ({"type": "object", "anyOf": [obj(a=TEXT)]}, True),
+        (obj(a=TEXT), True),
+    ],
+)
+def test_which_tools_have_arguments(schema, takes):
+    assert takes_arguments(schema) is takes

@@ -16,10 +16,14 @@ from ..content import Content, DocumentContent, ImageContent, TextContent
 from ..context import Context, NamedTool, Options, SystemPart
 from ..errors import RequestError
 from ..tools import ToolResult
+from .openapi_schema import plain_schema
+from .schema_subset import takes_arguments
 
 __all__ = [
+    "DECLARATIONS",
     "FunctionTool",
     "data_url",
+    "declarations",
     "join_url",
     "merge_body",
     "merge_headers",
@@ -124,7 +128,8 @@ _NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}}
 # A custom tool's call has its text under this key, see `sseam.message.ToolCall`.
 _FREE_TEXT: dict[str, Any] = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 _SCHEMA_KEYS = ("input_schema", "inputSchema", "parameters", "parametersJsonSchema", "parameters_json_schema")
-_DECLARATIONS = ("functionDeclarations", "function_declarations")
+# Gemini takes both spellings.
+DECLARATIONS = ("functionDeclarations", "function_declarations")
 
 
 def read_tools(
@@ -142,18 +147,39 @@ def read_tools(
             read.append(_from_object(tool, path))
             continue
         entry = cast("dict[str, Any]", tool)
-        declarations = next((entry[key] for key in _DECLARATIONS if key in entry), None)
         if is_native(entry):
             for name in _own_names(entry):
                 if not isinstance(name, str):
                     raise RequestError(f"{path}: a tool's name is a text, got {type(name).__name__}")
             read.append(entry)
-        elif declarations is not None:
-            read += (_from_dict(declaration, path) for declaration in declarations)
+        elif any(key in entry for key in DECLARATIONS):
+            read += _from_declarations(entry, path)
         else:
             read.append(_from_dict(entry, path))
     _require_distinct(read)
     return read
+
+
+def declarations(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The functions that a tool object of Gemini's declares, may be empty. Raises RequestError for what is no list."""
+    found: list[dict[str, Any]] = []
+    for key in DECLARATIONS:
+        given: Any = entry.get(key) or []
+        for declaration in cast("list[Any]", given) if isinstance(given, list | tuple) else [given]:
+            if not isinstance(declaration, dict):
+                raise RequestError(f"{key} is a list of objects, got {type(declaration).__name__}")
+            found.append(cast("dict[str, Any]", declaration))
+    return found
+
+
+def _from_declarations(entry: dict[str, Any], path: str) -> Iterator[FunctionTool]:
+    """The functions of a tool object of Gemini's, whose `parameters` are in a form of its own."""
+    if built_in := [key for key in entry if key not in DECLARATIONS]:
+        raise RequestError(f"{path}: a tool that this service does not know: {built_in!r}")
+    for declaration in declarations(entry):
+        tool = _from_dict(declaration, path)
+        own = declaration.get("parameters") is not None
+        yield msgspec.structs.replace(tool, schema=_arguments(plain_schema(tool.schema))) if own else tool
 
 
 def _from_object(tool: Any, path: str) -> FunctionTool:
@@ -162,7 +188,7 @@ def _from_object(tool: Any, path: str) -> FunctionTool:
     return FunctionTool(
         name=tool.name,
         description=getattr(tool, "description", None) or None,
-        schema=tool.schema or _NO_ARGUMENTS,
+        schema=_arguments(tool.schema or {}),
         strict=getattr(tool, "strict", None),
         cache=bool(getattr(tool, "cache", False)),
     )
@@ -175,14 +201,22 @@ def _from_dict(entry: dict[str, Any], path: str) -> FunctionTool:
     known = entry.get("type") in (None, "function", "custom")
     if not isinstance(inner.get("name"), str) or not (schema is not None or known):
         raise RequestError(f"{path}: a tool that this service does not know: {entry.get('type') or sorted(entry)!r}")
+    if not isinstance(schema, dict | None):
+        raise RequestError(f"{path}: the schema of {inner['name']!r} is an object, got {type(schema).__name__}")
     return FunctionTool(
         name=inner["name"],
         description=inner.get("description"),
-        schema=schema or (_FREE_TEXT if free_text else _NO_ARGUMENTS),
+        schema=_FREE_TEXT if free_text else _arguments(cast("dict[str, Any]", schema or {})),
         strict=inner.get("strict"),
         free_text=free_text,
         cache="cache_control" in entry,
     )
+
+
+def _arguments(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema. One that says no more than "object" declares no argument, and services want that said."""
+    kind = schema.get("type", "object")
+    return schema if kind != "object" or takes_arguments(schema) else {**schema, **_NO_ARGUMENTS}
 
 
 def _require_distinct(tools: list[FunctionTool | dict[str, Any]]) -> None:
@@ -196,9 +230,8 @@ def _require_distinct(tools: list[FunctionTool | dict[str, Any]]) -> None:
 
 def _own_names(entry: dict[str, Any]) -> Iterator[Any]:
     """The names that a tool in the service's own form gives: none for most built-in tools, several for Gemini's."""
-    declarations = next((entry[key] for key in _DECLARATIONS if key in entry), ())
     inner = [entry.get(key) for key in ("function", "custom")]
-    for part in (entry, *inner, *declarations):
+    for part in (entry, *inner, *declarations(entry)):
         if isinstance(part, dict) and "name" in part:
             yield cast("dict[str, Any]", part)["name"]
     if "input_schema" in entry and "name" not in entry:

@@ -1,48 +1,45 @@
 """JSON Schemas brought into the form that a service takes. No schema is changed in place.
 
-Each function gives a new schema, or None where the schema says something that the form cannot.
+The strict forms are None where the schema says something that the form cannot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
-__all__ = ["anthropic_strict", "for_gemini", "openai_strict"]
+from .schema_walk import LISTED, NAMED, SINGLE, Schema, map_inner, require_tree, walk
 
-Schema: TypeAlias = dict[str, Any]
-
-# Keywords whose value is a schema, a list of schemas, or schemas by name.
-_ONE = ("items", "additionalProperties", "not", "contains", "if", "then", "else", "propertyNames")
-_LIST = ("anyOf", "oneOf", "allOf", "prefixItems")
-_NAMED = ("properties", "$defs", "definitions", "patternProperties")
+__all__ = ["anthropic_strict", "for_gemini", "openai_strict", "takes_arguments"]
 
 
 class _NotExpressible(Exception):
     """The schema cannot be brought into the form."""
 
 
+_CONDITIONS = ("not", "if", "then", "else", "patternProperties", "propertyNames", "dependentRequired")
+_NOT_OPENAI = (*_CONDITIONS, "allOf", "dependentSchemas", "unevaluatedProperties", "prefixItems", "contains")
+
+
 def openai_strict(schema: Schema) -> Schema | None:
     """The schema in OpenAI's strict form: objects closed, every property required, optional ones nullable.
 
-    None for free-form objects, `allOf`, `propertyNames`, look-around patterns and a root that is no object. Source: the
-    provider's page on structured outputs, read 2026-11-29.
+    None for free-form objects, alternatives beside properties, `allOf`, `propertyNames`, look-around patterns, a root
+    that is no object, and a schema that is malformed. Raises RequestError for one that holds itself.
+    Source: the provider's page on structured outputs, read 2026-11-30.
     """
     return _transformed(schema, _openai_node)
 
 
 def _openai_node(node: Schema) -> Schema:
-    node = _without_single_all_of(node)
+    node = _without_one_of(_without_single_all_of(node))
     pattern = node.get("pattern")
-    if any(
-        key in node for key in ("allOf", "not", "if", "patternProperties", "propertyNames", "dependentRequired")
-    ) or (isinstance(pattern, str) and any(mark in pattern for mark in ("(?=", "(?!", "(?<"))):
+    if isinstance(pattern, str) and any(mark in pattern for mark in ("(?=", "(?!", "(?<")):
         raise _NotExpressible
+    _refuse(node, _NOT_OPENAI)
     node.pop("default", None)
-    if "oneOf" in node:
-        node["anyOf"] = node.pop("oneOf")
-    node = _close(node)
-    if not _is_object(node):
+    node = _close(_beside_reference(node))
+    if "properties" not in node:
         return node
     properties = cast("dict[str, Schema]", node["properties"])
     required: Any = node.get("required", ())
@@ -50,15 +47,28 @@ def _openai_node(node: Schema) -> Schema:
     return {**node, "properties": closed, "required": list(properties)}
 
 
+def _beside_reference(node: Schema) -> Schema:
+    """The node with nothing beside a reference, which moves into an `anyOf` where something describes it.
+
+    OpenAI answers "$ref cannot have keywords {'description'}" (pydantic/pydantic-ai#1488).
+    """
+    siblings = {key: value for key, value in node.items() if key != "$ref"}
+    if "$ref" not in node or not siblings:
+        return node
+    if _constrains(siblings):
+        raise _NotExpressible
+    return {"anyOf": [{"$ref": node["$ref"]}], **siblings}
+
+
 def anthropic_strict(schema: Schema) -> Schema | None:
     """The schema in Anthropic's strict form: objects closed, bounds moved into the description.
 
-    None for free-form objects, recursion, and a root that is no object. Source: the provider's page on structured
-    outputs, read 2026-11-29.
+    None for free-form objects, alternatives beside properties, recursion, a root that is no object, and a schema that
+    is malformed. Raises RequestError for one that holds itself.
+    Source: the provider's page on structured outputs, read 2026-11-30.
     """
-    if _is_recursive(schema):
-        return None
-    return _transformed(schema, _anthropic_node)
+    strict = _transformed(schema, _anthropic_node)
+    return None if strict is None or _is_recursive(strict) else strict
 
 
 _BOUNDS = (
@@ -78,122 +88,107 @@ _BOUNDS = (
 
 
 def _anthropic_node(node: Schema) -> Schema:
-    node = _without_single_all_of(node)
-    if any(key in node for key in ("not", "if", "patternProperties", "propertyNames", "dependentRequired")):
+    node = _without_one_of(_without_single_all_of(node))
+    _refuse(node, _CONDITIONS)
+    # Every part was closed by itself, so none takes the properties of another.
+    if any(_is_object(part) or "$ref" in part for part in node.get("allOf", ())):
         raise _NotExpressible
     bounds = {key: node[key] for key in _BOUNDS if key in node and not (key == "minItems" and node[key] in (0, 1))}
     if bounds:
         said = ", ".join(f"{key}: {value}" for key, value in bounds.items())
         node = {key: value for key, value in node.items() if key not in bounds}
         node["description"] = f"{node.get('description', '')} ({said})".strip()
-    if "oneOf" in node:
-        node["anyOf"] = node.pop("oneOf")
     return _close(node)
 
 
-# Source: the provider's page on structured outputs, read 2026-11-29.
-_GEMINI_KEYS = frozenset(
-    (
-        "$id",
-        "$defs",
-        "$ref",
-        "$anchor",
-        "type",
-        "format",
-        "title",
-        "description",
-        "enum",
-        "items",
-        "prefixItems",
-        "minItems",
-        "maxItems",
-        "minimum",
-        "maximum",
-        "anyOf",
-        "oneOf",
-        "properties",
-        "additionalProperties",
-        "required",
-        "propertyOrdering",
-    )
-)
-
-
-def for_gemini(schema: Schema) -> Schema:
-    """The schema with only the keywords that Gemini's `parametersJsonSchema` knows; `const` as a one-value enum."""
-    return _walk(schema, _gemini_node)
-
-
-def _gemini_node(node: Schema) -> Schema:
-    if "const" in node:
-        node["enum"] = [node["const"]]
-    if "$ref" in node:
-        return {key: value for key, value in node.items() if key.startswith("$") and key in _GEMINI_KEYS}
-    return {key: value for key, value in node.items() if key in _GEMINI_KEYS}
-
-
-# ---- shared
+# ---- what the strict forms share
 
 
 def _transformed(schema: Schema, change: Callable[[Schema], Schema]) -> Schema | None:
-    if not _is_object(schema) and schema != {}:
+    require_tree(schema)
+    if not _is_object(schema) or "null" in _types(schema):
         return None
-    # A root that says no more than "object" is the schema of a tool without arguments.
-    root: Schema = schema if "additionalProperties" in schema else {"properties": {}, **schema}
+
+    def checked(node: Schema) -> Schema:
+        _require_shapes(node)
+        return change(node)
+
     try:
-        return _walk({"type": "object", **root}, change)
+        return walk(schema if "type" in schema else {"type": "object", **schema}, checked)
     except _NotExpressible:
         return None
 
 
-def _walk(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
-    """A new schema with `change` applied to every schema in it, the inner ones first."""
-    node = dict(schema)
-    for key in _ONE:
-        if key in node:
-            node[key] = _inner(node[key], change)
-    for key in _LIST:
-        if isinstance(node.get(key), list):
-            node[key] = [_inner(entry, change) for entry in node[key]]
-    for key in _NAMED:
-        if isinstance(node.get(key), dict):
-            node[key] = {name: _inner(entry, change) for name, entry in node[key].items()}
-    return change(node)
+def _require_shapes(node: Schema) -> None:
+    """Every keyword has a value of its type, and every schema is an object: true would be anything at all.
+
+    `additionalProperties` is `_close`'s to judge.
+    """
+    schemas: list[Any] = [node[key] for key in SINGLE if key in node and key != "additionalProperties"]
+    for key in (key for key in LISTED if key in node):
+        schemas += cast("list[Any]", node[key]) if isinstance(node[key], list) else [None]
+    for key in (key for key in NAMED if key in node):
+        schemas += cast("Schema", node[key]).values() if isinstance(node[key], dict) else [None]
+    if not all(isinstance(schema, dict) for schema in schemas):
+        raise _NotExpressible
+    required = node.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in cast("list[Any]", required)):
+        raise _NotExpressible
+    if "type" in node and not _types(node):
+        raise _NotExpressible
 
 
-def _inner(value: Any, change: Callable[[Schema], Schema]) -> Any:
-    # true and false are schemas too, and `items` was a list in older drafts.
-    return _walk(cast("Schema", value), change) if isinstance(value, dict) else value
+def _refuse(node: Schema, keywords: Iterable[str]) -> None:
+    if any(key in node for key in keywords):
+        raise _NotExpressible
+
+
+def _types(node: Schema) -> tuple[str, ...]:
+    kind = node.get("type")
+    kinds: list[Any] = cast("list[Any]", kind) if isinstance(kind, list) else [kind]
+    return tuple(name for name in kinds if isinstance(name, str))
 
 
 def _is_object(node: Schema) -> bool:
-    return node.get("type") == "object" or "properties" in node
+    return "object" in _types(node) or "properties" in node
 
 
-_SAYS_SOMETHING = ("type", "properties", "anyOf", "oneOf", "allOf", "$ref", "enum", "const")
+_SAYS_SOMETHING = ("type", "properties", "anyOf", "allOf", "$ref", "enum", "const")
+_ALTERNATIVES = ("anyOf", "allOf", "$ref")
 
 
 def _close(node: Schema) -> Schema:
     """The node, which is no object or one that takes only what it declares.
 
-    Closing an object that takes other properties as well would forbid what its author allowed.
+    Closing an object that takes other properties as well would forbid what its author allowed: those that
+    `additionalProperties` or an alternative beside them gives, and all of them where none is declared.
     """
-    if not any(key in node for key in _SAYS_SOMETHING):
+    if not any(key in node for key in _SAYS_SOMETHING) or ("array" in _types(node) and "items" not in node):
         raise _NotExpressible
     if not _is_object(node):
         return node
-    if "properties" not in node or node.get("additionalProperties", False) is not False:
+    _refuse(node, _ALTERNATIVES)
+    properties: Any = node.get("properties", {})
+    closed = node.get("additionalProperties", "properties" not in node)
+    if closed is not False or not set(node.get("required", ())) <= set(properties):
         raise _NotExpressible
-    return {**node, "type": node.get("type", "object"), "additionalProperties": False}
+    return {**node, "type": node.get("type", "object"), "properties": properties, "additionalProperties": False}
+
+
+def _without_one_of(node: Schema) -> Schema:
+    """The strict forms know only `anyOf`."""
+    if "oneOf" not in node:
+        return node
+    _refuse(node, ("anyOf",))
+    return {"anyOf" if key == "oneOf" else key: value for key, value in node.items()}
 
 
 def _without_single_all_of(node: Schema) -> Schema:
     """pydantic wraps a reference in an `allOf` of one, to give it a description."""
-    parts = node.get("allOf")
-    if not isinstance(parts, list) or len(cast("list[Any]", parts)) != 1:
+    parts = node.get("allOf", ())
+    if len(parts) != 1:
         return node
-    rest = {key: value for key, value in node.items() if key != "allOf"}
-    return {**cast("list[Schema]", parts)[0], **rest}
+    return _joined(parts[0], {key: value for key, value in node.items() if key != "allOf"})
 
 
 def _nullable(node: Schema) -> Schema:
@@ -202,9 +197,9 @@ def _nullable(node: Schema) -> Schema:
         return node if kind == "null" else {**node, "type": [kind, "null"]}
     if isinstance(kind, list) and "null" in kind:
         return node
-    if isinstance(node.get("anyOf"), list) and len(node) == 1:
+    if "anyOf" in node and not _constrains({key: value for key, value in node.items() if key != "anyOf"}):
         options = cast("list[Schema]", node["anyOf"])
-        return node if {"type": "null"} in options else {"anyOf": [*options, {"type": "null"}]}
+        return node if {"type": "null"} in options else {**node, "anyOf": [*options, {"type": "null"}]}
     return {"anyOf": [node, {"type": "null"}]}
 
 
@@ -243,3 +238,159 @@ def _references(value: object) -> set[str]:
         elif isinstance(entry, list):
             waiting += cast("list[Any]", entry)
     return found
+
+
+# ---- Gemini
+
+# Source: the provider's page on structured outputs, read 2026-11-29.
+_GEMINI_KEYS = frozenset(
+    (
+        "$id",
+        "$defs",
+        "$ref",
+        "$anchor",
+        "type",
+        "format",
+        "title",
+        "description",
+        "enum",
+        "items",
+        "prefixItems",
+        "minItems",
+        "maxItems",
+        "minimum",
+        "maximum",
+        "anyOf",
+        "oneOf",
+        "properties",
+        "additionalProperties",
+        "required",
+        "propertyOrdering",
+    )
+)
+
+
+def for_gemini(schema: Schema) -> Schema:
+    """The schema with only the keywords that Gemini's `parametersJsonSchema` knows.
+
+    `const` becomes an enum of one value, `definitions` become `$defs`, and the parts of an `allOf` one schema: what
+    all of them say, and where they contradict each other what the last says. Beside a reference nothing stays.
+    Raises RequestError for a schema that holds itself.
+    """
+    require_tree(schema)
+    return walk(_without_all_of(schema, schema, frozenset()), _gemini_node)
+
+
+def _gemini_node(node: Schema) -> Schema:
+    if "const" in node:
+        node["enum"] = [node["const"]]
+    if isinstance(node.get("definitions"), dict):
+        node["$defs"] = {**node["definitions"], **node.get("$defs", {})}
+    if "$ref" in node:
+        kept = {key: value for key, value in node.items() if key.startswith("$") and key in _GEMINI_KEYS}
+        return {**kept, "$ref": _gemini_reference(node["$ref"])}
+    return {key: value for key, value in node.items() if key in _GEMINI_KEYS}
+
+
+def _gemini_reference(reference: Any) -> Any:
+    """The reference with `$defs` for every keyword `definitions` in it; a property may have that name too."""
+    if not isinstance(reference, str):
+        return reference
+    steps, is_name = reference.split("/"), False
+    for number, step in enumerate(steps):
+        if step == "definitions" and not is_name:
+            steps[number] = "$defs"
+        is_name = not is_name and step in (*NAMED, *LISTED)
+    return "/".join(steps)
+
+
+def _without_all_of(schema: Schema, root: Schema, above: frozenset[str]) -> Schema:
+    """The schema with the parts of every `allOf` merged; a part that is a reference is looked up in `root`.
+
+    A reference that was looked up `above` stays one, or a schema that uses itself would have no end.
+    """
+    node, looked_up = schema, set[str]()
+    while isinstance(node.get("allOf"), list):
+        rest = {key: value for key, value in node.items() if key != "allOf"}
+        given = cast("list[Any]", node["allOf"])
+        parts = [*(cast("Schema", part) for part in given if isinstance(part, dict)), rest]
+        alone = sum(map(_constrains, parts)) == 1
+        node = {}
+        for part in parts:
+            node = _joined(node, part if alone else _looked_up(part, root, above, looked_up))
+    inside = above | looked_up
+    return map_inner(node, lambda inner: _without_all_of(inner, root, inside))
+
+
+def _looked_up(part: Schema, root: Schema, above: frozenset[str], looked_up: set[str]) -> Schema:
+    """The part with what its reference stands for, which is said once: the names of these go to `looked_up`."""
+    while isinstance(reference := part.get("$ref"), str) and reference not in above:
+        target = {} if reference in looked_up else _target(reference, root)
+        if target is None:
+            break
+        looked_up.add(reference)
+        part = {**target, **{key: value for key, value in part.items() if key != "$ref"}}
+    return part
+
+
+def _target(reference: str, root: Schema) -> Schema | None:
+    start, *steps = reference.split("/")
+    found: Any = root if start == "#" else None
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        found = cast("Schema", found).get(name) if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        return None
+    return {key: value for key, value in cast("Schema", found).items() if key not in ("$defs", "definitions")}
+
+
+# ---- shared by all
+
+
+_ANNOTATIONS = frozenset(
+    (
+        "$schema",
+        "$id",
+        "$comment",
+        "$defs",
+        "definitions",
+        "title",
+        "description",
+        "default",
+        "deprecated",
+        "example",
+        "examples",
+        "readOnly",
+        "writeOnly",
+    )
+)
+
+
+def _constrains(schema: Schema) -> bool:
+    """Whether some value does not fit the schema, as far as its keywords tell: the others only describe."""
+    return any(key not in _ANNOTATIONS for key in schema)
+
+
+def _joined(one: Schema, other: Schema) -> Schema:
+    """What both say; where they contradict each other, what the `other` says."""
+    both = {**one, **other}
+    for key in one.keys() & other.keys():
+        first, second = one[key], other[key]
+        if key in NAMED and isinstance(first, dict) and isinstance(second, dict):
+            both[key] = _joined_by_name(cast("dict[str, Any]", first), cast("dict[str, Any]", second))
+        elif key in ("required", "allOf") and isinstance(first, list) and isinstance(second, list):
+            both[key] = first + [entry for entry in cast("list[Any]", second) if entry not in first]
+    return both
+
+
+def _joined_by_name(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    twice = {name: {"allOf": [one[name], other[name]]} for name in one if name in other and one[name] != other[name]}
+    return {**one, **other, **twice}
+
+
+_ARGUMENTS = ("properties", "patternProperties", "anyOf", "oneOf", "allOf", "$ref", "if", "required")
+
+
+def takes_arguments(schema: Schema) -> bool:
+    """Whether a tool of this schema has arguments: one that says no more than "object" has none."""
+    return any(schema.get(key) for key in _ARGUMENTS) or schema.get("additionalProperties", False) is not False
