@@ -7,9 +7,11 @@ import inspect
 import sys
 from typing import Any, TypeVar
 
-__all__ = ["installed", "library_of", "require", "stream_class"]
+__all__ = ["INTERRUPT", "installed", "is_networked", "library_of", "require", "stream_class"]
 
 T = TypeVar("T")
+
+_NETWORKED = frozenset({"httpx.HTTPTransport", "httpx2.HTTPTransport"})
 
 INTERRUPT = "sseam.interrupt"
 """The extension of a response that has no connection: a function that ends a read of its body, from any thread."""
@@ -33,6 +35,16 @@ def require(http: Any, kind: str) -> None:
     if isinstance(http, type) or not callable(send) or inspect.iscoroutinefunction(send) != (kind == "AsyncClient"):
         found = http.__name__ if isinstance(http, type) else f"{type(http).__module__}.{type(http).__name__}"
         raise TypeError(f"sseam.{kind} sends with an httpx.{kind} or httpx2.{kind}, not with {found}")
+
+
+def is_networked(http: Any, url: Any) -> bool:
+    """Whether a sync client sends a request by its library's own transport.
+
+    Another one may need the thread of its caller: an application in the same process, with its database.
+    """
+    find = getattr(http, "_transport_for_url", None)
+    bases = type(find(url)).__mro__ if find is not None else ()
+    return any(f"{base.__module__}.{base.__name__}" in _NETWORKED for base in bases)
 
 
 def library_of(request: Any) -> Any:

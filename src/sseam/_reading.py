@@ -268,9 +268,10 @@ class Reading:
             self._refuse()
         else:
             error = transport_error(cause, started=self.deadlines.progressed is not None)
-            if error.timeout in ("first_event", "idle"):
+            now = time.monotonic()
+            if error.timeout in ("first_event", "idle") or (error.timeout and now >= self.deadlines.due):
                 # The library's own timeout stands for whichever limit was the shorter one.
-                error.timeout = self.deadlines.passed(time.monotonic())
+                error.timeout = self.deadlines.passed(now)
             error.__cause__ = cause
             self._fail(error)
 

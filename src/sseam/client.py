@@ -26,9 +26,10 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
+from ._abandon import Abandonable, Abandoned
 from ._alarm import Alarm
 from ._call import CallOptions, Request, Settings, prepare, reading_of
-from ._httpx import INTERRUPT, installed, require
+from ._httpx import INTERRUPT, installed, is_networked, require
 from ._reading import Reading
 from ._wait import later, shielded
 from .context import Context, Model, Options
@@ -49,6 +50,8 @@ __all__ = ["AsyncClient", "Client"]
 
 # After the stream's own end the body's end is waited for so long: then the connection can be used again.
 _GRACE = 0.05
+# The steps of a request after which the other side knows of it, as httpcore's `trace` calls them.
+_FIRST_STEPS = ("connect_tcp.started", "send_request_headers.started")
 # Of a closed connection so many chunks may still be in a buffer.
 _BUFFERED = 1_000
 
@@ -297,11 +300,9 @@ class _Connection:
     def __init__(self, get_http: Callable[[], Any], reading: Reading, limits: TimeLimits) -> None:
         self._get_http = get_http
         self._reading = reading
-        # Before the headers only the socket of a new connection is known: for others nothing else ends the wait.
-        first = min(_or_never(limits.first_event), _or_never(limits.total))
-        self._timeout = (limits.connect, *[None if first == math.inf else first] * 2, None)
-        self._idle = limits.idle
+        self._limits = limits
         self._connecting: list[Any] = []  # the connection of a response that has not come yet
+        self._sending: Abandonable[Any] | None = None
         self._response: Any = None
         self.chunks: Iterator[bytes] | None = None
 
@@ -311,26 +312,42 @@ class _Connection:
 
         # The pool keeps what it is given here: it must not be this object, which may be let go of.
         def trace(event: str, info: dict[str, Any]) -> None:
+            if sending.abandoned and event.endswith(_FIRST_STEPS):
+                raise Abandoned  # in the pool it had to wait for its turn, and nobody wants it any more
             _note(event, info, connecting)
 
-        response = http.send(
-            _build(http, self._reading.request, self._timeout, trace), stream=True, follow_redirects=False
-        )
+        request = _build(http, self._reading.request, self._timeout(), trace)
+        send = functools.partial(http.send, request, stream=True, follow_redirects=False)
+        sending = self._sending = Abandonable(send, lambda response: response.close())
+        # Until the headers come not every wait has a socket that is known here: for a place in the pool, in a TLS
+        # handshake, on a connection that is used again.
+        response = sending.run() if is_networked(http, request.url) else send()
+        self._sending = None
         self._response = response
         connecting.clear()
         # For the body the watchdog sees to the limits; a timeout would cost a system call a read.
-        response.request.extensions["timeout"]["read"] = None if _connection(response) else self._idle
+        response.request.extensions["timeout"]["read"] = None if _connection(response) else self._limits.idle
         self._reading.answered(Response.of(response.status_code, response.headers.multi_items()))
         self.chunks = iter(response.stream)
 
+    def _timeout(self) -> tuple[float | None, ...]:
+        """The library's own limits: what was turned away from ends by them, soon after the deadline of the stream."""
+        left = self._reading.deadlines.due - time.monotonic() + _GRACE
+        if left == math.inf:
+            return self._limits.connect, None, None, None
+        left = max(left, _GRACE)
+        return left if self._limits.connect is None else min(self._limits.connect, left), left, left, left
+
     def interrupt(self) -> None:
-        response = self._response
+        response, sending = self._response, self._sending
         if response is not None:
             if not _shut_down(_connection(response)) and INTERRUPT in response.extensions:
                 response.extensions[INTERRUPT]()
-        else:
-            for connection in self._connecting[-1:]:
-                _shut_down(connection)
+            return
+        for connection in self._connecting[-1:]:
+            _shut_down(connection)
+        if sending is not None:
+            sending.abandon()
 
     def close(self, *, ended: bool) -> None:
         response, self._response = self._response, None
@@ -377,7 +394,3 @@ def _shut_down(connection: Any) -> bool:
 def _give_up(connection: Any) -> float:
     _shut_down(connection)
     return math.inf
-
-
-def _or_never(limit: float | None) -> float:
-    return math.inf if limit is None else limit
