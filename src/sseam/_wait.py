@@ -165,7 +165,15 @@ def later() -> Callable[[Callable[[], Coroutine[Any, Any, None]]], None]:
         import trio
 
         token = trio.lowlevel.current_trio_token()
-        spawn = trio.lowlevel.spawn_system_task
+        left: trio.lowlevel.RunVar[object] = trio.lowlevel.RunVar("left", default=None)
+
+        def spawn(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+            try:
+                trio.lowlevel.spawn_system_task(work)
+            except RuntimeError:
+                # A run whose main function has returned takes no more tasks, and closes every async generator
+                # that is still there: those in `work` are to be.
+                left.set((work, left.get()))
 
         def run_in_trio(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
             with contextlib.suppress(trio.RunFinishedError):
