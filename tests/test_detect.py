@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,3 +119,21 @@ def test_nothing_to_see_is_seen_at_once(blank: bytes) -> None:
     began = time.process_time()
     assert sseam.detect(blank * 200_000) is None
     assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize("body", [bytearray(GEMINI[0]), memoryview(GEMINI[0])])
+def test_whatever_holds_bytes(body: Any) -> None:
+    assert sseam.detect(body) == "gemini-generate"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (GEMINI[0].decode(), "got str. Of a file: path.read_bytes()"),
+        (Path("a.sse"), "Of a file: path.read_bytes()"),
+        (None, "got NoneType"),
+    ],
+)
+def test_what_is_no_bytes(body: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(text)):
+        sseam.detect(body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -52,3 +53,18 @@ def test_a_fault_raises_after_what_came_before_and_releases_nothing() -> None:
     assert next(atomic) == ATOMIC[0]
     with pytest.raises(sseam.TruncatedStream):
         next(atomic)
+
+
+@pytest.mark.parametrize(
+    ("stream", "text"),
+    [
+        (b"data: {}", "got bytes: sseam.iter_events makes one of bytes"),
+        (None, "got NoneType"),
+        ([1], "expected a fine event, one of sseam.events, got int"),
+        ("ab", "got str"),
+        (ATOMIC, "got ModelText"),
+    ],
+)
+def test_what_is_no_stream_of_events(stream: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        list(sseam.model_events(stream))

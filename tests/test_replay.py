@@ -20,6 +20,7 @@ from sseam.errors import RequestError
 from sseam.recording.faults import Cut, Fault, WrongContentType, apply, faults
 from sseam.recording.playback import RandomCuts, split
 from sseam.recording.record import Recording
+from sseam.recording.serve import serve
 from sseam.replay import Transport, transport
 
 URL = "http://api.test/v1/messages"
@@ -309,3 +310,9 @@ def test_abort_ends_a_stall_of_a_sync_client(library: Any) -> None:
         with pytest.raises(sseam.StreamAborted):
             list(stream)
         assert stream.message().stop_reason == "aborted"
+
+
+@pytest.mark.parametrize("play", [transport, lambda *args, **options: serve(*args, **options).__enter__()])
+def test_an_unknown_option_is_refused(play: Any) -> None:
+    with pytest.raises(TypeError, match=r"a replay takes cuts, .*not cutz"):
+        play(CALL, cutz=1)

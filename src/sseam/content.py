@@ -7,11 +7,17 @@ found where it was attached and not by the provider.
 from __future__ import annotations
 
 import binascii
+import re
 from typing import TypeAlias
 
 import msgspec
 
 __all__ = ["Content", "DocumentContent", "ImageContent", "TextContent"]
+
+# A type and a subtype, perhaps with parameters behind them. Source: RFC 9110, section 8.3.1 (read 2026-11-30).
+_MEDIA_TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+[ \t]*(?:;|$)", re.ASCII)
+_BASE64 = 'base64.b64encode(data).decode("ascii")'
+_EXAMPLES = {"image": "image/png", "document": "application/pdf"}
 
 
 class _Content(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
@@ -19,13 +25,17 @@ class _Content(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True
 
 
 class TextContent(_Content, frozen=True, tag="text"):
-    """Plain text."""
+    """Plain text. Raises TypeError for what is none."""
 
     text: str
 
+    def __post_init__(self) -> None:
+        _require_text("text", "text", self.text)
+
 
 class ImageContent(_Content, frozen=True, kw_only=True, tag="image"):
-    """An image, by value or by address. Raises ValueError unless it is exactly one of the two.
+    """An image, by value or by address. Raises ValueError unless it is exactly one of the two, TypeError for what is
+    no text.
 
     Attributes:
         media_type: such as "image/png"; may be "" beside a URL.
@@ -42,7 +52,8 @@ class ImageContent(_Content, frozen=True, kw_only=True, tag="image"):
 
 
 class DocumentContent(_Content, frozen=True, kw_only=True, tag="document"):
-    """A document, by value or by address. Raises ValueError unless it is exactly one of the three.
+    """A document, by value or by address. Raises ValueError unless it is exactly one of the three, TypeError for what
+    is no text.
 
     Attributes:
         media_type: such as "application/pdf" or "text/plain"; may be "" beside a URL.
@@ -59,22 +70,38 @@ class DocumentContent(_Content, frozen=True, kw_only=True, tag="document"):
     title: str | None = None
 
     def __post_init__(self) -> None:
+        if self.title is not None:
+            _require_text("document", "title", self.title)
         _check_source("document", self.media_type, data=self.data, text=self.text, url=self.url)
 
 
 Content: TypeAlias = TextContent | ImageContent | DocumentContent
 
 
+def _require_text(kind: str, name: str, value: object) -> None:
+    if not isinstance(value, str):
+        what, hint = "text", ""
+        if name == "data":
+            what, hint = "base64 text", f"; of bytes: {_BASE64}"
+        raise TypeError(f"{kind} content: {name} is {what}, not {type(value).__name__}{hint}")
+
+
 def _check_source(kind: str, media_type: str, **sources: str | None) -> None:
+    _require_text(kind, "media_type", media_type)
     given = [name for name, value in sources.items() if value is not None]
+    for name in given:
+        _require_text(kind, name, sources[name])
     if len(given) != 1:
         raise ValueError(f"{kind} content needs exactly one of {', '.join(sources)}; got {', '.join(given) or 'none'}")
     if not media_type and given != ["url"]:
         raise ValueError(f"{kind} content given as {given[0]} needs a media type")
+    if media_type and not _MEDIA_TYPE.match(media_type):
+        raise ValueError(f"{kind} content: {media_type!r} is no media type, such as {_EXAMPLES[kind]!r}")
     data = sources["data"]
     if data is None:
         return
     try:
         binascii.a2b_base64(data, strict_mode=True)
     except ValueError as error:  # binascii.Error, and non-ASCII text
-        raise ValueError(f"{kind} content: data is not base64 ({error})") from None
+        hint = 'Neither "data:" nor line breaks stand in it'
+        raise ValueError(f"{kind} content: data is not base64 ({error}). {hint}; of bytes: {_BASE64}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 __all__ = ["detect"]
 
@@ -63,7 +64,14 @@ def detect(first_bytes: bytes) -> str | None:
     """The name of the protocol, or None where the bytes do not say.
 
     `first_bytes` is the start of the body, as much as is there; a few hundred bytes do.
+
+    Raises:
+        TypeError: what is no bytes.
     """
+    given: Any = first_bytes
+    if not isinstance(given, bytes | bytearray | memoryview):
+        hint = ". Of a file: path.read_bytes()" if isinstance(given, str) or hasattr(given, "__fspath__") else ""
+        raise TypeError(f"expected the first bytes of a response, got {type(given).__name__}{hint}")
     nothing = _NOTHING.match(first_bytes)
     start = first_bytes[nothing.end() if nothing else 0 :][:_ENOUGH]
     for protocol, mark in _MARKS:

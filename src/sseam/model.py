@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from typing import TypeAlias, overload
+from typing import Any, TypeAlias, get_args, overload
 
 import msgspec
 
@@ -40,13 +40,20 @@ class ModelDone(_ModelEvent, frozen=True, gc=False, tag="done"):
 
 ModelEvent: TypeAlias = ModelText | ModelToolCall | ModelDone
 
+_EVENTS = frozenset(get_args(Event))
+
 
 def advance(pending: release.Pending, event: Event) -> tuple[release.Pending, list[ModelEvent]]:
-    """What waits next, and the atomic events that `event` makes. Raises the error of a `Failed`."""
+    """What waits next, and the atomic events that `event` makes.
+
+    Raises the error of a `Failed`, and `TypeError` for what is no fine event.
+    """
     if isinstance(event, TextDelta):
         return pending, [ModelText(event.text)]
     if isinstance(event, Failed):
         raise event.error
+    if type(event) not in _EVENTS:
+        raise TypeError(f"expected a fine event, one of sseam.events, got {type(event).__name__}")
     pending, calls = release.step(pending, event)
     atomic: list[ModelEvent] = [ModelToolCall(call) for call in calls]
     if isinstance(event, Done):
@@ -62,8 +69,19 @@ def model_events(stream: Iterable[Event] | AsyncIterable[Event]) -> Iterator[Mod
     """The atomic events of a `Stream`, an `AsyncStream`, or anything that gives fine events.
 
     A fault raises, after every event before it was given.
+
+    Raises:
+        TypeError: what is no stream of events; of bytes, `iter_events` makes one.
     """
-    return _AsyncModelEvents(stream) if isinstance(stream, AsyncIterable) else _sync(stream)
+    if isinstance(stream, AsyncIterable):
+        return _AsyncModelEvents(stream)
+    given: Any = stream
+    found = type(given).__name__
+    if isinstance(given, bytes | bytearray | memoryview):
+        raise TypeError(f"expected a stream of events, got {found}: sseam.iter_events makes one of bytes")
+    if not hasattr(given, "__iter__"):
+        raise TypeError(f"expected a stream of events, got {found}")
+    return _sync(stream)
 
 
 def _sync(stream: Iterable[Event]) -> Iterator[ModelEvent]:

@@ -111,6 +111,7 @@ def transport(
         **options: see `ReplayOptions`.
 
     Raises:
+        TypeError: what is no recording, an option that there is not, or one of another type.
         ValueError: no recordings, or cuts or a fault that cannot be.
         OSError: a file cannot be read.
     """

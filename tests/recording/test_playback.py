@@ -157,3 +157,38 @@ def test_nothing_to_replay() -> None:
 
 def test_empty_bytes_are_a_recording() -> None:
     assert Answers(b"").take().steps == []
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"cutz": 1}, "a replay takes cuts, pace, status, headers, fault, folder, not cutz"),
+        ({"status": "500"}, "status is an HTTP status, such as 529, not '500'"),
+        ({"status": True}, "status is an HTTP status"),
+        ({"pace": None}, 'pace is a number of seconds, or "recorded", not None'),
+        ({"headers": [("a", "b")]}, "headers is a mapping"),
+        ({"cuts": 2.5}, r'no cuts 2\.5\. There are "whole"'),
+        ({"fault": "cut"}, r"one of sseam\.faults \(Cut, Drop, .*such as Cut\(frame=2\), not 'cut'"),
+        ({"fault": Cut}, r"one of sseam\.faults .*not <class"),
+    ],
+)
+def test_an_option_that_is_none(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        Answers(DATA, **options)
+
+
+@pytest.mark.parametrize("pace", [-1, float("nan"), float("inf"), "slow"])
+def test_a_pace_that_cannot_be(pace: Any) -> None:
+    with pytest.raises(ValueError, match="pace is a number of seconds from 0"):
+        Answers(DATA, pace=pace)
+
+
+def test_random_pieces_have_a_size() -> None:
+    with pytest.raises(ValueError, match="at least one byte, not 0"):
+        RandomCuts(mean=0)
+
+
+@pytest.mark.parametrize("source", [DATA.decode(), [DATA.decode()], 3, None, [3], bytearray(DATA)])
+def test_what_is_no_recording(source: Any) -> None:
+    with pytest.raises(TypeError, match=r"a recording .* path.*; the content itself is given as bytes"):
+        Answers(source)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
-from typing import Literal, assert_never
+from typing import Literal, get_args
 
 import msgspec
 
@@ -98,6 +98,7 @@ def apply(fault: Fault, recording: Recording) -> Recording:
 
     Raises:
         ValueError: the recording has no such frame.
+        TypeError: what is no fault.
     """
     data = recording.data
     match fault:
@@ -124,7 +125,8 @@ def apply(fault: Fault, recording: Recording) -> Recording:
         case Gzip():
             return _with(recording, gzip.compress(data, mtime=0))
         case _:
-            assert_never(fault)
+            names = ", ".join(kind.__name__ for kind in get_args(Fault))
+            raise TypeError(f"a fault is one of sseam.faults ({names}), such as Cut(frame=2), not {fault!r}")
 
 
 def faults(recording: Recording) -> Iterator[Fault]:

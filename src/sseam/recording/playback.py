@@ -6,13 +6,14 @@ It is the plan alone; `sseam.replay` and `sseam.serve` carry it out.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import random
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Literal, NamedTuple, TypedDict, Unpack
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import msgspec
 
@@ -34,6 +35,9 @@ class RandomCuts(msgspec.Struct, frozen=True):
     seed: int = 0
     mean: int = 40
 
+    def __post_init__(self) -> None:
+        _require_size(self.mean)
+
 
 Cuts = Literal["whole", "frames", "recorded"] | int | Sequence[int] | RandomCuts
 """How a body is cut into pieces.
@@ -43,7 +47,7 @@ Numbers: before each of these bytes; those beyond the end mean nothing. `RandomC
 """
 
 Source = str | os.PathLike[str] | bytes | Recording
-"""A file as `record.load` reads it, the bytes of a body, or a recording."""
+"""The path of a file as `record.load` reads it, the bytes of a body, or a recording."""
 
 
 class ReplayOptions(TypedDict, total=False):
@@ -89,13 +93,16 @@ class Answers:
     A list of recordings answers as many requests; one recording by itself answers every request.
 
     Raises:
+        TypeError: what is no recording, an option that there is not, or one of another type.
         ValueError: an empty list, cuts or a fault that cannot be.
         OSError: a file cannot be read.
     """
 
     def __init__(self, recordings: Source | Sequence[Source], **options: Unpack[ReplayOptions]) -> None:
-        single = isinstance(recordings, str | os.PathLike | bytes | Recording)
-        sources = [recordings] if single else recordings
+        _check(options)
+        given: Any = recordings
+        single = isinstance(given, str | bytes | Recording) or not hasattr(given, "__iter__")
+        sources: Any = [given] if single else given
         if not sources:
             raise ValueError("no recordings to replay")
         self._answers = [_answer(source, options) for source in sources]
@@ -114,6 +121,27 @@ class Answers:
         if number >= len(self._answers):
             raise RequestError(f"request {number + 1} has no recording: {len(self._answers)} were given")
         return self._answers[number]
+
+
+def _check(options: ReplayOptions) -> None:
+    """Raise what a plan that is made of these would not say."""
+    if unknown := options.keys() - ReplayOptions.__annotations__.keys():
+        raise TypeError(f"a replay takes {', '.join(ReplayOptions.__annotations__)}, not {', '.join(sorted(unknown))}")
+    for name, (kinds, told) in _KINDS.items():
+        value = options.get(name)
+        if name in options and (not isinstance(value, kinds) or isinstance(value, bool)):
+            raise TypeError(f"{name} is {told}, not {value!r}")
+    pace = options.get("pace", 0.0)
+    if not (pace == "recorded" if isinstance(pace, str) else 0 <= pace < math.inf):
+        raise ValueError(f'pace is a number of seconds from 0, or "recorded", not {pace!r}')
+
+
+# What an option is, as `isinstance` knows it and as it is told. What carries out the others sees to them.
+_KINDS: dict[str, tuple[Any, str]] = {
+    "pace": ((int, float, str), 'a number of seconds, or "recorded"'),
+    "status": (int, "an HTTP status, such as 529"),
+    "headers": (Mapping, "a mapping of names to texts"),
+}
 
 
 def _answer(source: Source, options: ReplayOptions) -> Answer:
@@ -135,8 +163,15 @@ def _read(source: Source, folder: str | os.PathLike[str]) -> Recording:
             return source
         case bytes():
             return Recording(source)
-        case _:
+        case str() if "\n" in source:
+            raise TypeError(f"a recording that is text is the path of a file; {_OF_CONTENT}")
+        case str() | os.PathLike():
             return load(Path(folder, source))
+        case _:
+            raise TypeError(f"a recording is a path, bytes or a Recording, not {type(source).__name__}; {_OF_CONTENT}")
+
+
+_OF_CONTENT = "the content itself is given as bytes"
 
 
 def split(data: bytes, cuts: Cuts, recording: Recording | None = None) -> list[bytes]:
@@ -158,16 +193,25 @@ def _offsets(data: bytes, cuts: Cuts | str, recording: Recording | None) -> list
         case "recorded":
             return [end for end in accumulate(size for _, size in _chunks(recording)) if end <= len(data)]
         case int():
-            if cuts < 1:
-                raise ValueError(f"pieces have at least one byte, not {cuts}")
+            _require_size(cuts)
             return list(range(cuts, len(data), cuts))
         case RandomCuts(seed, mean):
             source = random.Random(seed)
             return [source.randrange(len(data)) for _ in range(len(data) // mean)]
         case str():
-            raise ValueError(f'no cuts {cuts!r}. There are "whole", "frames", "recorded", numbers, and RandomCuts')
-        case _:
+            raise ValueError(f"no cuts {cuts!r}. There are {_CUTS}")
+        case Sequence():
             return [offset for offset in cuts if 0 < offset < len(data)]
+        case _:
+            raise TypeError(f"no cuts {cuts!r}. There are {_CUTS}")
+
+
+_CUTS = '"whole", "frames", "recorded", a number of bytes, a list of offsets, and RandomCuts'
+
+
+def _require_size(size: int) -> None:
+    if size < 1:
+        raise ValueError(f"pieces have at least one byte, not {size}")
 
 
 def _chunks(recording: Recording | None) -> tuple[tuple[float, int], ...]:

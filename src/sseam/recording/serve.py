@@ -169,6 +169,7 @@ def serve(recordings: Source | Sequence[Source], **options: Unpack[ReplayOptions
     A request beyond the last recording gets status 404 with a text that says so.
 
     Raises:
+        TypeError: what is no recording, an option that there is not, or one of another type.
         ValueError: no recordings, or cuts or a fault that cannot be.
         OSError: a file cannot be read, or no port is to be had.
     """
