@@ -16,13 +16,16 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from ..context import ThinkingLevel
+from ..errors import RequestError
 
 __all__ = [
     "BUDGETS",
+    "MIN_BUDGET",
     "LEVELS",
     "AnthropicFamily",
     "GeminiFamily",
     "OpenAIFamily",
+    "anthropic_budget",
     "anthropic_family",
     "gemini_family",
     "nearest",
@@ -43,6 +46,19 @@ BUDGETS: dict[ThinkingLevel, int] = {
     "xhigh": 32_768,
     "max": 65_536,
 }
+
+
+MIN_BUDGET = 1_024  # of Anthropic's models
+
+
+def anthropic_budget(level: ThinkingLevel, max_tokens: int) -> int:
+    """Tokens to think for, at most half of the output, so that there is room for an answer.
+
+    Raises RequestError where the output limit leaves none.
+    """
+    if max_tokens <= MIN_BUDGET:
+        raise RequestError(f"thinking needs an output limit above {MIN_BUDGET:,} tokens, it is {max_tokens:,}")
+    return max(MIN_BUDGET, min(BUDGETS[level], max_tokens // 2))
 
 
 def nearest(level: ThinkingLevel, efforts: tuple[str, ...]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,7 @@ STRICT = {
 LOOK = Tool(name="look", description="looks", schema=SCHEMA)
 FUNCTION = {"name": "look", "description": "looks", "parameters": SCHEMA}
 CALL = ToolCall(id="call_1", name="look", arguments={"city": "Paris"}, arguments_json='{ "city":"Paris"}')
+OTHER = ToolCall(id="call_2", name="look", arguments={}, arguments_json="")
 CALLED = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": '{ "city":"Paris"}'}}
 
 
@@ -46,9 +48,14 @@ def server(dialect, id="m", **fields):
     return models.compatible(id, base_url="http://h/v1", dialect=dialect, **fields)
 
 
-def body(messages=(HI,), model=GPT, system="", tools=(), stream=True, **options):
+def body(*args: Any, **fields: Any):
+    return valid("openai-chat", vendor_body(*args, **fields))
+
+
+def vendor_body(messages=(HI,), model=GPT, system: Any = "", tools=(), stream=True, **options):
+    """A body with what only a vendor takes, and not the schema of the protocol."""
     context = Context(system=system, messages=tuple(messages), tools=tuple(tools))
-    return valid("openai-chat", request.body(model, context, Options(**options), stream=stream))
+    return request.body(model, context, Options(**options), stream=stream)
 
 
 def turn(*content, **rest):
@@ -108,6 +115,7 @@ def test_b245_the_limit_has_its_right_name(model, field):
         (models.openai("o3"), "developer"),
         (server("azure-openai", "gpt-5"), "developer"),
         (server("openrouter", "openai/gpt-5"), "system"),
+        (models.openai("o1-mini"), "user"),
     ],
 )
 def test_the_role_of_the_system_prompt(model, role):
@@ -123,6 +131,7 @@ def test_the_role_of_the_system_prompt(model, role):
         (server(None), None),
         (server("mistral"), ""),
         (server("nvidia-nim"), ""),
+        (server("groq"), ""),
     ],
 )
 def test_b253_the_content_of_a_turn_of_nothing_but_calls(model, content):
@@ -236,15 +245,50 @@ def test_messages_in_the_form_of_other_servers():
     }
 
 
-def test_a_turn_of_nothing_that_the_protocol_has_words_for_goes():
-    image = turn(OpaqueBlock(kind="image", raw={"type": "image"}))
-    assert body([HI, image, HI])["messages"] == [USER, USER]
+@pytest.mark.parametrize("dialect", ["openai", "deepseek", "groq", "mistral", "openrouter", "github-copilot"])
+@pytest.mark.parametrize(
+    "block",
+    [
+        OpaqueBlock(kind="image", raw={"type": "image"}),
+        ThinkingBlock(thinking="hm", extra={"reasoning_opaque": "o", "reasoning_details": [{"type": "x"}]}),
+    ],
+)
+def test_a_turn_of_nothing_that_the_protocol_has_words_for_goes(dialect, block):
+    assert body([HI, turn(block), HI], server(dialect))["messages"] == [USER, USER]
+
+
+def test_blocks_made_by_hand_may_hold_anything():
+    block = ThinkingBlock(thinking="hm", extra={"reasoning_details": None, "reasoning_opaque": None})
+    call = ToolCall(id="call_1", name="look", arguments={}, arguments_json="{}", extra={"extra_content": None})
+    for dialect in ("openrouter", "github-copilot", "gemini-compat"):
+        said = body([HI, turn(block, call), results()], server(dialect))["messages"][1]
+        assert None not in [said.get("reasoning_details", ""), said.get("reasoning_opaque", "")]
+        assert "extra_content" not in said["tool_calls"][0]
 
 
 def test_roles_alternate_where_they_must():
     wire = body([HI, UserMessage((TextContent("a"), IMAGE)), assistant("x"), assistant("y")], server("perplexity"))
     assert [message["role"] for message in wire["messages"]] == ["user", "assistant"]
     assert wire["messages"][0]["content"] == [{"type": "text", "text": "hi"}, {"type": "text", "text": "a"}, SHOWN]
+
+
+def test_a_history_of_calls_where_no_tools_are_taken():
+    history = [HI, turn(TextBlock(text="a")), turn(TextBlock(text="b"), CALL, OTHER), results(), results("call_2"), HI]
+    wire = body([*history, turn(CALL), results("call_1", IMAGE), HI], server("perplexity"))["messages"]
+    assert [(message["role"], sorted(message)) for message in wire] == [
+        ("user", ["content", "role"]),
+        ("assistant", ["content", "role"]),
+        ("user", ["content", "role"]),
+    ]
+    assert [part["text"] for part in wire[1]["content"]] == ["a", "b"]
+    assert [part.get("text", part["type"]) for part in wire[2]["content"]] == [
+        "Result of look (call_1):\nsunny",
+        "Result of look (call_2):\nsunny",
+        "hi",
+        "Result of look (call_1):\n(attached below)",
+        "image_url",
+        "hi",
+    ]
 
 
 THOUGHT = ThinkingBlock(thinking="hm")
@@ -273,6 +317,18 @@ DETAILS = [{"type": "reasoning.text", "text": "hm", "signature": "s"}, {"type": 
                         "signature": "s",
                     },
                     {"type": "text", "text": "a"},
+                ]
+            },
+        ),
+        (
+            "mistral",
+            (THOUGHT, TextBlock(text="X"), ThinkingBlock(thinking="so"), TextBlock(text="Y")),
+            {
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}], "closed": True},
+                    {"type": "text", "text": "X"},
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "so"}], "closed": True},
+                    {"type": "text", "text": "Y"},
                 ]
             },
         ),
@@ -332,6 +388,13 @@ def test_a_proof_on_a_call_goes_back_on_that_call():
         ("ollama", "x", "max", {"reasoning_effort": "max"}),
         ("writer", "x", "high", {}),
         (None, "x", "high", {}),
+        ("gemini-compat", "gemini-2.5-pro", "off", {"reasoning_effort": "minimal"}),
+        ("gemini-compat", "gemini-2.5-flash", "off", {"reasoning_effort": "none"}),
+        ("xai", "grok-4.20-reasoning", "off", {}),
+        ("xai", "grok-4.20-non-reasoning", "high", {}),
+        ("anthropic-compat", "claude-opus-4-8", "high", {}),
+        ("anthropic-compat", "claude-opus-4-8", "off", {"thinking": {"type": "disabled"}}),
+        ("anthropic-compat", "claude-opus-5-5", "off", {}),
     ],
 )
 def test_thinking_levels_in_the_dialects_words(dialect, id, level, sent):
@@ -413,6 +476,38 @@ def test_a_choice_that_a_server_has_no_word_for():
     }
 
 
+@pytest.mark.parametrize("choice", ["required", NamedTool("look")])
+def test_a_tool_is_forced_where_the_model_takes_it(choice):
+    named = {"type": "function", "function": {"name": "look"}}
+    for id, sent in (("kimi-k3", "required"), ("kimi-k2-thinking", "required"), ("kimi-k2.6", None)):
+        model = server("moonshot", id)
+        if sent is None:
+            with pytest.raises(RequestError, match="cannot be made to call a tool"):
+                body(model=model, tools=[LOOK], tool_choice=choice)
+        else:
+            assert body(model=model, tools=[LOOK], tool_choice=choice)["tool_choice"] == sent
+    # What thinks unasked is told not to.
+    wire = body(model=server("deepseek"), tools=[LOOK], tool_choice=choice)
+    assert wire["tool_choice"] == (choice if choice == "required" else named)
+    assert wire["thinking"] == {"type": "disabled"}
+    assert "thinking" not in body(model=server("deepseek"), tools=[LOOK])
+    assert "thinking" not in body(model=server("anthropic-compat"), tools=[LOOK], tool_choice=choice)
+
+
+def test_thinking_in_the_words_of_anthropic_keeps_its_rules():
+    model = server("anthropic-compat", "claude-sonnet-4-5")
+    options = {"thinking": "high", "temperature": 0.2}
+    wire = body(model=model, max_output_tokens=4_000, **options)
+    assert wire["thinking"] == {"type": "enabled", "budget_tokens": 2_000}
+    assert "temperature" not in wire
+    with pytest.raises(RequestError, match=r"above 1,024 tokens, it is 1,000"):
+        body(model=model, max_output_tokens=1_000, **options)
+    wire = body(model=model, tools=[LOOK], tool_choice="required", **options)
+    assert (wire["thinking"], wire["temperature"]) == ({"type": "disabled"}, 0.2)
+    wire = body(model=model, temperature=0.2, top_p=0.5)
+    assert (wire["temperature"], wire.get("top_p")) == (0.2, None)
+
+
 def test_no_tools_no_fields_of_tools():
     assert not {"tools", "tool_choice", "parallel_tool_calls"} & set(body(tool_choice="auto", parallel_tool_calls=True))
 
@@ -447,13 +542,82 @@ def test_tools_in_every_form():
     flat = {"type": "custom", "name": "run2", "description": "d"}
     anthropic = {"name": "look", "description": "looks", "input_schema": SCHEMA}
     assert body(tools=[own, custom, flat, anthropic])["tools"] == [
-        own,
+        {"type": "function", "function": {"name": "own", "parameters": {"type": "object", "properties": {}}}},
         custom,
         {"type": "custom", "custom": {"name": "run2", "description": "d"}},
         {"type": "function", "function": FUNCTION},
     ]
     named = body(tools=[custom], tool_choice=NamedTool("run"))["tool_choice"]
     assert named == {"type": "custom", "custom": {"name": "run"}}
+
+
+def test_a_tool_in_the_service_s_own_form_is_read_like_any_other():
+    nested = {"type": "function", "function": {"name": "look", "strict": True, "parameters": SCHEMA}}
+    strict = {"name": "look", "parameters": STRICT, "strict": True}
+    for entry in (nested, {"function": nested["function"]}):
+        assert body(tools=[entry])["tools"] == [{"type": "function", "function": strict}]  # B247
+        sent = body(model=server("xai"), tools=[entry])["tools"]
+        assert sent == [{"type": "function", "function": {"name": "look", "parameters": SCHEMA}}]
+    custom = {"type": "custom", "custom": {"name": "run", "description": "d"}}
+    for entry in (custom, {"type": "custom", "name": "run", "description": "d"}):
+        (sent,) = body(model=server("deepseek"), tools=[entry])["tools"]
+        assert (sent["type"], sorted(sent["function"]["parameters"]["properties"])) == ("function", ["input"])
+
+
+def test_what_the_service_runs_itself_is_sent_as_it_is():
+    search = {"type": "builtin_function", "function": {"name": "$web_search"}}
+    web = {"type": "web_search", "web_search": {"enable": True}}
+    assert vendor_body(model=server("moonshot"), tools=[search])["tools"] == [search]
+    assert vendor_body(model=server("zai"), tools=[web], tool_choice="auto")["tools"] == [web]
+    assert vendor_body(model=server("vllm"), tools=[web], tool_choice="required")["tool_choice"] == "required"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"type": "function", "function": {"parameters": {}}},
+        {"type": "function", "function": {"name": 5}},
+        {"type": "function", "function": {"name": "f", "parameters": [1], "strict": True}},
+        {"type": "function"},
+        {"type": 5, "function": {}},
+        {"type": None},
+        {"function": None},
+        {"type": "web_search"},
+        {"type": "mcp", "custom": {"name": "x"}},
+        {},
+    ],
+)
+@pytest.mark.parametrize("choice", [None, "required", NamedTool("run")])
+def test_a_tool_that_is_none_is_refused(entry, choice):
+    with pytest.raises(RequestError):
+        request.body(GPT, Context(messages=(HI,), tools=(entry,)), Options(tool_choice=choice))
+
+
+def test_a_tool_without_a_type_can_be_named():
+    wire = body(tools=[{"function": {"name": "run"}}], tool_choice=NamedTool("run"))
+    assert wire["tool_choice"] == {"type": "function", "function": {"name": "run"}}
+
+
+@pytest.mark.parametrize("name", ["fs.read:x", "a" * 65, "", "wörter", "a b"])
+def test_a_tool_whose_name_cannot_be_declared_is_named(name):
+    for tool in ({"name": name}, {"type": "custom", "custom": {"name": name}}):
+        with pytest.raises(RequestError, match="cannot be declared") as caught:
+            body(tools=[tool])
+        assert repr(name) in str(caught.value)
+    assert (
+        vendor_body(model=server("vllm"), tools=[{"name": "fs.read:x"}])["tools"][0]["function"]["name"] == "fs.read:x"
+    )
+
+
+@pytest.mark.parametrize(("name", "sent"), [("fs.read:x", "fs_read_x"), ("a" * 100, "a" * 64), ("ok-1_A", "ok-1_A")])
+def test_a_call_of_another_service_goes_back_under_a_name_that_is_taken(name, sent):
+    call = ToolCall(id="call_1", name=name, arguments={}, arguments_json="{}")
+    free = ToolCall(id="call_2", name=name, arguments={"input": "x"}, arguments_json="x", kind="custom")
+    history = [HI, turn(call, free, protocol="anthropic-messages"), results(), results("call_2")]
+    first, second = body(history)["messages"][1]["tool_calls"]
+    assert (first["function"]["name"], second["custom"]["name"]) == (sent, sent)
+    theirs = vendor_body(history, server("vllm"))["messages"][1]["tool_calls"][0]
+    assert theirs["function"]["name"] == name
 
 
 OUTPUT = OutputSchema(schema=SCHEMA, name="place", description="d")
@@ -488,7 +652,6 @@ OUTPUT = OutputSchema(schema=SCHEMA, name="place", description="d")
             },
         ),
         ("deepseek", OUTPUT, {"type": "json_object"}),
-        ("anthropic-compat", OUTPUT, None),
     ],
 )
 def test_structured_output(dialect, output, sent):
@@ -497,15 +660,45 @@ def test_structured_output(dialect, output, sent):
 
 def test_structured_output_beside_tools():
     assert "response_format" in body(tools=[LOOK], output=OUTPUT)
-    assert "response_format" not in body(model=server("groq"), tools=[LOOK], output=OUTPUT)
+    for dialect in ("groq", "tgi"):
+        with pytest.raises(RequestError, match="no structured output in a request with tools"):
+            body(model=server(dialect), tools=[LOOK], output=OUTPUT)
+
+
+@pytest.mark.parametrize("dialect", ["anthropic-compat", "hyper", "avian"])
+def test_structured_output_where_there_is_none(dialect):
+    with pytest.raises(RequestError, match=f"{dialect} has no structured output"):
+        body(model=server(dialect), output=OUTPUT)
+
+
+def test_a_schema_that_has_no_field_of_its_own_is_said():
+    for dialect in ("deepseek", "minimax", "github-copilot", "gpustack"):
+        wire = body(model=server(dialect), system="s", output=OUTPUT)
+        said = wire["messages"][0]
+        assert (said["role"], said["content"][:3]) == ("system", "s\n\n")
+        assert "It is: d Its JSON schema:\n" + '{"type":"object","properties":{"city"' in said["content"]
+    assert "JSON schema" in body(model=server("deepseek"), output=OutputSchema(schema={}))["messages"][0]["content"]
+
+
+def test_no_more_stop_sequences_than_are_taken():
+    for model in (GPT, server("azure-openai")):
+        assert body(model=model, stop_sequences=tuple("abcd"))["stop"] == [*"abcd"]
+        with pytest.raises(RequestError, match="at most 4 stop sequences, there are 5"):
+            body(model=model, stop_sequences=tuple("abcde"))
+    assert "stop" not in body(model=models.openai("o3"), stop_sequences=tuple("abcde"))
+    assert len(vendor_body(model=server("vllm"), stop_sequences=tuple("abcde"))["stop"]) == 5
 
 
 def test_the_makers_own_fields():
     options = {"metadata": {"a": "b"}, "cache": CachePolicy(key="k", retention="long")}
     sent = {"metadata": {"a": "b"}, "prompt_cache_key": "k", "prompt_cache_retention": "24h"}
     assert body(stream=False, **options) == {"model": "gpt-4o", "messages": [USER], **sent}
-    newer = body(model=models.openai("gpt-6-luna"), cache=CachePolicy(retention="short"))
-    assert newer["prompt_cache_options"] == {"ttl": "30m"}
+    for id in ("gpt-6-luna", "gpt-5.6-pro"):
+        newer = body(model=models.openai(id), cache=CachePolicy(retention="short"))
+        assert newer["prompt_cache_options"] == {"ttl": "30m"}
+    long = models.openai("gpt-5.5")
+    assert body(model=long, cache=CachePolicy(retention="long"))["prompt_cache_retention"] == "24h"
+    assert "prompt_cache_retention" not in body(model=long, cache=CachePolicy(retention="short"))
     assert body(model=server("vllm"), stream=False, **options) == {"model": "m", "messages": [USER]}
 
 
@@ -516,7 +709,9 @@ def test_extra_body_comes_last():
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_dialect_gives_a_body_that_the_schema_takes(dialect):
-    tools = [LOOK] if DIALECTS[dialect].tools else []
+    row = DIALECTS[dialect]
+    tools = [LOOK] if row.tools else []
+    output = OUTPUT if row.formats and row.format_with_tools else None
     history = [
         HI,
         turn(THOUGHT, CALL),
@@ -530,10 +725,10 @@ def test_every_dialect_gives_a_body_that_the_schema_takes(dialect):
             "temperature": 1,
             "top_k": 3,
             "seed": 1,
-            "output": OUTPUT,
+            "output": output,
             "parallel_tool_calls": True,
         }
-        body(history, server(dialect), "s", tools, max_output_tokens=9, stop_sequences=("a",), **options)
+        body(history, server(dialect), "s", tools, max_output_tokens=2_000, stop_sequences=("a",), **options)
 
 
 def test_url_and_headers():

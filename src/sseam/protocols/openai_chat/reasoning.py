@@ -6,12 +6,12 @@ Every server has its own words for both; `request_dialects` says which.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from ...context import Options, ThinkingLevel
 from ...errors import RequestError
-from ...message import Message, ThinkingBlock
-from ...request.families import BUDGETS, OpenAIFamily, nearest
+from ...message import Message, RefusalBlock, TextBlock, ThinkingBlock
+from ...request.families import BUDGETS, OpenAIFamily, anthropic_budget, nearest
 from .request_dialects import RequestDialect, Switch
 
 __all__ = ["replayed_reasoning", "switch_reasoning"]
@@ -26,6 +26,8 @@ def switch_reasoning(
     Raises RequestError for reasoning beside tools on a model that takes only one of them here.
     """
     level = options.thinking
+    if forced and not dialect.choice_with_thinking and (level is not None or dialect.thinks):
+        level = "off"
     if not family.chat_tools_with_reasoning and tools:
         if level not in (None, "off"):
             raise RequestError(
@@ -35,10 +37,10 @@ def switch_reasoning(
         return {"reasoning_effort": "none"}
     if level is None:
         return {}
-    if forced and not dialect.choice_with_thinking:
-        level = "off"
     # Chat Completions refuses "max" for every model of OpenAI's own.
     efforts = tuple(effort for effort in family.efforts if effort != "max") if dialect.maker else dialect.efforts
+    if dialect.switch == "thinking_budget":
+        return _thinking_budget(level, options.max_output_tokens, dialect)
     return _SWITCHES[dialect.switch](level, efforts, dialect)
 
 
@@ -60,10 +62,15 @@ def _thinking_type(level: ThinkingLevel, efforts: tuple[str, ...], dialect: Requ
     return {"thinking": {"type": "enabled", **dialect.switch_on}, **_effort(level, efforts, dialect)}
 
 
-def _thinking_budget(level: ThinkingLevel, _efforts: tuple[str, ...], _dialect: RequestDialect) -> _Fields:
+def _thinking_budget(level: ThinkingLevel, max_tokens: int | None, dialect: RequestDialect) -> _Fields:
     if level == "off":
-        return {"thinking": {"type": "disabled"}}
-    return {"thinking": {"type": "enabled", "budget_tokens": BUDGETS[level]}}
+        return _thinking_off(level, (), dialect)
+    budget = BUDGETS[level] if max_tokens is None else anthropic_budget(level, max_tokens)
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+
+
+def _thinking_off(level: ThinkingLevel, _efforts: tuple[str, ...], dialect: RequestDialect) -> _Fields:
+    return {"thinking": {"type": "disabled"}} if level == "off" and dialect.can_disable else {}
 
 
 def _enable_thinking(level: ThinkingLevel, _efforts: tuple[str, ...], dialect: RequestDialect) -> _Fields:
@@ -99,7 +106,7 @@ _SWITCHES: dict[Switch, Callable[[ThinkingLevel, tuple[str, ...], RequestDialect
     "none": _no_switch,
     "effort": _effort,
     "thinking_type": _thinking_type,
-    "thinking_budget": _thinking_budget,
+    "thinking_off": _thinking_off,
     "enable_thinking": _enable_thinking,
     "reasoning_object": _reasoning_object,
     "reasoning_enabled": _reasoning_enabled,
@@ -112,7 +119,7 @@ _SWITCHES: dict[Switch, Callable[[ThinkingLevel, tuple[str, ...], RequestDialect
 # ---- the way back
 
 
-def replayed_reasoning(message: Message, dialect: RequestDialect, content: Any) -> dict[str, Any]:
+def replayed_reasoning(message: Message, dialect: RequestDialect) -> dict[str, Any]:
     """The fields of an assistant turn that carry its reasoning; for parts of the content, the whole `content`."""
     blocks = [block for block in message.content if isinstance(block, ThinkingBlock)]
     text = "".join(block.thinking for block in blocks)
@@ -120,28 +127,34 @@ def replayed_reasoning(message: Message, dialect: RequestDialect, content: Any) 
     if field is None or (dialect.replay_with_calls and not message.tool_calls):
         return {}
     if field == "thinking_parts":
-        return _thinking_parts(blocks, content)
+        return {"content": _parts(message)} if blocks else {}
     if field == "reasoning_details":
-        details = [item for block in blocks for item in block.extra.get("reasoning_details", ())]
+        details = [item for block in blocks for item in _listed(block.extra.get(field))]
         return {field: details} if details else {}
     if field == "extra_content":
         return {}
     # Copilot's proof of the text beside it.
-    kept = {name: block.extra[name] for block in blocks for name in ("reasoning_opaque",) if name in block.extra}
+    kept = {name: block.extra[name] for block in blocks for name in ("reasoning_opaque",) if block.extra.get(name)}
     if not text and not dialect.replay_blank:
         return kept
     return {field: text, **kept}
 
 
-def _thinking_parts(blocks: list[ThinkingBlock], content: Any) -> dict[str, Any]:
-    if not blocks:
-        return {}
+def _listed(value: Any) -> list[Any]:
+    """The items of a list; a block that was made by hand may hold anything."""
+    return [*cast("list[Any]", value)] if isinstance(value, list | tuple) else []
+
+
+def _parts(message: Message) -> list[dict[str, Any]]:
+    """Reasoning and text in the order in which they came."""
     parts: list[dict[str, Any]] = []
-    for block in blocks:
-        part: dict[str, Any] = {
-            "type": "thinking",
-            "thinking": [{"type": "text", "text": block.thinking}],
-            "closed": True,
-        }
-        parts.append({**part, "signature": block.signature} if block.signature else part)
-    return {"content": [*parts, {"type": "text", "text": content}] if content else parts}
+    for block in message.content:
+        match block:
+            case ThinkingBlock(thinking=thinking, signature=signature):
+                part = {"type": "thinking", "thinking": [{"type": "text", "text": thinking}], "closed": True}
+                parts.append({**part, "signature": signature} if signature else part)
+            case TextBlock(text=text) | RefusalBlock(text=text) if text:
+                parts.append({"type": "text", "text": text})
+            case _:
+                pass
+    return parts

@@ -14,13 +14,14 @@ import msgspec
 from ...context import KeySource
 from ...request.calls import IdRule
 
-__all__ = ["DIALECTS", "UNKNOWN", "RequestDialect", "Switch", "request_dialect"]
+__all__ = ["DIALECTS", "LOW_HIGH", "UNKNOWN", "RequestDialect", "Switch"]
 
 Switch: TypeAlias = Literal[
     "none",
     "effort",  # reasoning_effort
     "thinking_type",  # thinking: {type: enabled | disabled}, with an effort where the dialect has them
     "thinking_budget",  # thinking: {type, budget_tokens}
+    "thinking_off",  # the same, of a model that can only be told not to
     "enable_thinking",  # enable_thinking, thinking_budget
     "reasoning_object",  # reasoning: {effort} or {enabled: false}
     "reasoning_enabled",  # reasoning: {enabled}
@@ -31,7 +32,7 @@ Switch: TypeAlias = Literal[
 
 _ANY_CHOICE = ("none", "auto", "required", "named")
 _ANY_FORMAT = ("json_object", "json_schema")
-_LOW_HIGH = ("low", "medium", "high")
+LOW_HIGH = ("low", "medium", "high")
 
 
 class RequestDialect(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,12 +48,12 @@ class RequestDialect(msgspec.Struct, frozen=True, kw_only=True):
         strict: takes strict tool schemas.
         tools: takes tools.
         choices: what `tool_choice` may say; required: its word for "some call must be made".
-        choice_with_thinking: a tool may be forced while the model thinks.
+        choice_with_thinking: a tool may be forced while the model thinks. thinks: its models do so unasked.
         formats: what `response_format` may say; format_with_tools: also in a request with tools.
-        switch: how reasoning is switched; efforts: the efforts that it knows.
+        switch: how reasoning is switched; efforts: the efforts that it knows; can_disable: it can be switched off.
         switch_on: further fields that go with reasoning switched on.
         replay: field in which an assistant turn's reasoning goes back: a name of plain text, "thinking_parts" for parts
-            of the content, "think_tags" for tags in the content that the model wrote itself; None: it stays out.
+            of the content; None: it stays out.
         replay_with_calls: only on turns with calls. replay_blank: also where there is none, as "".
         ids: the ids of tool calls that it takes.
         null_content: the content of a turn with calls and no text: null, else "".
@@ -62,7 +63,9 @@ class RequestDialect(msgspec.Struct, frozen=True, kw_only=True):
         parallel: name of the field that allows parallel calls, None where it has none.
         seed: name of the field of the seed, None where it has none.
         top_k: takes top_k.
-        stop: takes stop sequences.
+        sampling: takes `temperature` and `top_p`: "all", "one" (not both) or "none"; sampling_with_thinking: also while
+            the model thinks.
+        stop: takes stop sequences; max_stops: at most so many, 0 where no limit is known.
         alternate: user and assistant must alternate.
         maker: the tables of OpenAI's own models apply, and its fields metadata and prompt_cache_key are known.
     """
@@ -79,10 +82,12 @@ class RequestDialect(msgspec.Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] = _ANY_CHOICE
     required: str = "required"
     choice_with_thinking: bool = True
+    thinks: bool = False
     formats: tuple[str, ...] = _ANY_FORMAT
     format_with_tools: bool = True
     switch: Switch = "none"
     efforts: tuple[str, ...] = ()
+    can_disable: bool = True
     switch_on: dict[str, object] = {}
     replay: str | None = None
     replay_with_calls: bool = False
@@ -95,7 +100,10 @@ class RequestDialect(msgspec.Struct, frozen=True, kw_only=True):
     parallel: str | None = "parallel_tool_calls"
     seed: str | None = "seed"
     top_k: bool = False
+    sampling: Literal["all", "one", "none"] = "all"
+    sampling_with_thinking: bool = True
     stop: bool = True
+    max_stops: int = 0
     alternate: bool = False
     maker: bool = False
 
@@ -115,6 +123,7 @@ _OPENAI = RequestDialect(
     switch="effort",
     ids=IdRule(max_length=40),
     files=True,
+    max_stops=4,
     maker=True,
 )
 
@@ -137,9 +146,10 @@ _ROWS: tuple[RequestDialect, ...] = (
         name="deepseek",
         keys=_keys("DEEPSEEK_API_KEY"),
         choice_with_thinking=False,
+        thinks=True,
         formats=("json_object",),
         switch="thinking_type",
-        efforts=(*_LOW_HIGH, "max"),
+        efforts=(*LOW_HIGH, "max"),
         replay="reasoning_content",
         replay_blank=True,
         parallel=None,
@@ -149,6 +159,7 @@ _ROWS: tuple[RequestDialect, ...] = (
         name="moonshot",
         keys=_keys("MOONSHOT_API_KEY"),
         strict=True,
+        choices=("none", "auto", "required"),
         switch="thinking_type",
         switch_on={"keep": "all"},
         replay="reasoning_content",
@@ -206,15 +217,16 @@ _ROWS: tuple[RequestDialect, ...] = (
         ask_usage=False,
         format_with_tools=False,
         switch="effort",
-        efforts=("none", *_LOW_HIGH),
+        efforts=("none", *LOW_HIGH),
         replay="reasoning",
+        null_content=False,
     ),
     RequestDialect(
         name="xai",
         keys=_keys("XAI_API_KEY"),
         limit="max_completion_tokens",
         switch="effort",
-        efforts=_LOW_HIGH,
+        efforts=LOW_HIGH,
     ),
     RequestDialect(
         name="cerebras",
@@ -222,14 +234,14 @@ _ROWS: tuple[RequestDialect, ...] = (
         limit="max_completion_tokens",
         strict=True,
         switch="effort",
-        efforts=_LOW_HIGH,
+        efforts=LOW_HIGH,
         replay="reasoning",
     ),
     RequestDialect(
         name="fireworks",
         keys=_keys("FIREWORKS_API_KEY"),
         switch="effort",
-        efforts=("none", *_LOW_HIGH),
+        efforts=("none", *LOW_HIGH),
         replay="reasoning_content",
         parallel=None,
         top_k=True,
@@ -238,7 +250,7 @@ _ROWS: tuple[RequestDialect, ...] = (
         name="together",
         keys=_keys("TOGETHER_API_KEY"),
         switch="reasoning_enabled",
-        efforts=_LOW_HIGH,
+        efforts=LOW_HIGH,
         top_k=True,
     ),
     RequestDialect(
@@ -249,7 +261,7 @@ _ROWS: tuple[RequestDialect, ...] = (
         choices=(),
         formats=("json_schema",),
         switch="effort",
-        efforts=_LOW_HIGH,
+        efforts=LOW_HIGH,
         parallel=None,
         seed=None,
         stop=False,
@@ -261,7 +273,7 @@ _ROWS: tuple[RequestDialect, ...] = (
         limit="max_completion_tokens",
         strict=True,
         switch="reasoning_object",
-        efforts=("minimal", *_LOW_HIGH, "xhigh"),
+        efforts=("minimal", *LOW_HIGH, "xhigh"),
         replay="reasoning_details",
         files=True,
         top_k=True,
@@ -271,7 +283,7 @@ _ROWS: tuple[RequestDialect, ...] = (
         keys=_keys("AI_GATEWAY_API_KEY"),
         strict=True,
         switch="reasoning_object",
-        efforts=("minimal", *_LOW_HIGH, "xhigh"),
+        efforts=("minimal", *LOW_HIGH, "xhigh"),
         replay="reasoning_details",
     ),
     RequestDialect(name="hf-router", keys=_keys("HF_TOKEN"), parallel=None),
@@ -279,7 +291,7 @@ _ROWS: tuple[RequestDialect, ...] = (
         name="gemini-compat",
         keys=_keys("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         switch="effort",
-        efforts=("none", "minimal", *_LOW_HIGH),
+        efforts=("none", "minimal", *LOW_HIGH),
         replay="extra_content",
         image_urls=False,
         parallel=None,
@@ -288,16 +300,18 @@ _ROWS: tuple[RequestDialect, ...] = (
     RequestDialect(
         name="anthropic-compat",
         keys=_keys("ANTHROPIC_API_KEY"),
+        choice_with_thinking=False,
         formats=(),
         switch="thinking_budget",
         seed=None,
+        sampling_with_thinking=False,
     ),
     RequestDialect(
         name="github-copilot",
         keys=_keys("COPILOT_API_KEY"),
         formats=("json_object",),
         switch="effort",
-        efforts=_LOW_HIGH,
+        efforts=LOW_HIGH,
         replay="reasoning_text",
     ),
     RequestDialect(
@@ -312,7 +326,7 @@ _ROWS: tuple[RequestDialect, ...] = (
         name="cloudflare",
         keys=_keys("CLOUDFLARE_API_TOKEN", "CLOUDFLARE_API_KEY"),
         switch="effort",
-        efforts=_LOW_HIGH,
+        efforts=LOW_HIGH,
         parallel=None,
     ),
     RequestDialect(
@@ -348,7 +362,7 @@ _ROWS: tuple[RequestDialect, ...] = (
         keys=_keys("OLLAMA_API_KEY"),
         choices=(),
         switch="effort",
-        efforts=("none", "minimal", *_LOW_HIGH, "xhigh", "max"),
+        efforts=("none", "minimal", *LOW_HIGH, "xhigh", "max"),
         replay="reasoning",
         top_k=False,
     ),
@@ -358,7 +372,7 @@ _ROWS: tuple[RequestDialect, ...] = (
         choices=("none", "auto", "required"),
         formats=("json_schema",),
         switch="effort",
-        efforts=_LOW_HIGH,
+        efforts=LOW_HIGH,
     ),
     msgspec.structs.replace(_LOCAL, name="tgi", format_with_tools=False, top_k=False),
     RequestDialect(
@@ -366,7 +380,7 @@ _ROWS: tuple[RequestDialect, ...] = (
         keys=_keys("LITELLM_API_KEY"),
         key_optional=True,
         switch="effort",
-        efforts=("none", "minimal", *_LOW_HIGH),
+        efforts=("none", "minimal", *LOW_HIGH),
         replay="reasoning_content",
     ),
     RequestDialect(
@@ -374,7 +388,7 @@ _ROWS: tuple[RequestDialect, ...] = (
         keys=_keys("DEEPINFRA_API_KEY", "DEEPINFRA_TOKEN"),
         choices=("none", "auto", "required"),
         switch="effort",
-        efforts=("none", *_LOW_HIGH),
+        efforts=("none", *LOW_HIGH),
         parallel=None,
         top_k=True,
     ),
@@ -421,14 +435,3 @@ _ROWS: tuple[RequestDialect, ...] = (
 )
 
 DIALECTS: dict[str, RequestDialect] = {row.name: row for row in _ROWS}
-
-
-def request_dialect(name: str | None, model_id: str = "") -> RequestDialect:
-    """The row of a dialect; that of an unknown server for None or a name without a row.
-
-    A model of its vendor that is switched otherwise than the vendor's others has its own switch in the row.
-    """
-    row = DIALECTS.get(name or "", UNKNOWN)
-    if row.name == "moonshot" and "k3" in model_id.lower():
-        return msgspec.structs.replace(row, switch="effort", efforts=("low", "high", "max"), switch_on={})
-    return row
