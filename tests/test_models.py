@@ -8,6 +8,7 @@ from sseam.context import KeySource, Model
 from sseam.errors import RequestError
 
 SECRET = "sk-very-secret"
+GOOGLE = "https://generativelanguage.googleapis.com"
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,12 @@ SECRET = "sk-very-secret"
 )
 def test_factories(model, protocol, base_url, dialect):
     assert (model.protocol, model.base_url, model.dialect) == (protocol, base_url, dialect)
+
+
+def test_a_gemini_model_may_have_its_name_from_the_list_of_models():
+    assert models.gemini("models/gemini-3-pro").id == models.gemini_interactions("gemini-3-pro").id == "gemini-3-pro"
+    assert models.gemini_interactions("models/gemini-3-pro").id == "gemini-3-pro"
+    assert models.gemini("tunedModels/x").id == "tunedModels/x"
 
 
 def test_fields_replace_what_the_factory_sets():
@@ -78,6 +85,37 @@ def test_the_output_limit_that_anthropic_demands(id, limit):
             {"authorization": f"Bearer {SECRET}"},
         ),
         (models.compatible("m", base_url="http://localhost:11434/v1"), {}, {}),
+        # The header is the server's in that protocol, whatever the variable.
+        (
+            models.compatible("m", base_url="https://r.openai.azure.com/openai/v1", key_variable="MINE"),
+            {"MINE": SECRET},
+            {"api-key": SECRET},
+        ),
+        (
+            models.compatible("m", base_url="https://api.anthropic.com", protocol="anthropic-messages"),
+            {"ANTHROPIC_API_KEY": SECRET},
+            {"x-api-key": SECRET},
+        ),
+        (
+            models.compatible("m", base_url="https://api.anthropic.com/v1"),
+            {"ANTHROPIC_API_KEY": SECRET},
+            {"authorization": f"Bearer {SECRET}"},
+        ),
+        (
+            models.compatible("m", base_url=f"{GOOGLE}/v1beta", protocol="gemini-generate"),
+            {"GEMINI_API_KEY": SECRET},
+            {"x-goog-api-key": SECRET},
+        ),
+        (
+            models.compatible("m", base_url=f"{GOOGLE}/v1beta", protocol="gemini-interactions", key_variable="MINE"),
+            {"MINE": SECRET},
+            {"x-goog-api-key": SECRET},
+        ),
+        (
+            models.compatible("m", base_url="https://evil.example?.googleapis.com", protocol="gemini-generate"),
+            {"GEMINI_API_KEY": SECRET},
+            {},
+        ),
         # A key is for the service it was made for.
         (models.compatible("m", base_url="https://unknown.example/v1"), {"OPENAI_API_KEY": SECRET}, {}),
     ],
@@ -110,6 +148,10 @@ def test_the_environment_is_looked_at_when_the_request_is_made(monkeypatch):
     [
         (models.anthropic("c"), {"x-api-key": SECRET}),
         (models.compatible("m", base_url="http://x"), {"authorization": f"Bearer {SECRET}"}),
+        (
+            models.compatible("m", base_url=f"{GOOGLE}/v1beta", protocol="gemini-generate"),
+            {"x-goog-api-key": SECRET},
+        ),
     ],
 )
 def test_the_callers_own_key_comes_first(model, header):

@@ -16,7 +16,7 @@ from typing import Any
 
 from .context import KeySource, Model
 from .errors import RequestError
-from .protocols.openai_chat.dialects import server_at
+from .protocols.openai_chat.dialects import host_of, server_at
 from .protocols.openai_chat.request_dialects import DIALECTS
 from .request.families import anthropic_family
 
@@ -32,8 +32,16 @@ __all__ = [
 
 _ANTHROPIC_KEYS = (KeySource("ANTHROPIC_API_KEY", "x-api-key"), KeySource("ANTHROPIC_AUTH_TOKEN"))
 _GEMINI_KEYS = (KeySource("GEMINI_API_KEY", "x-goog-api-key"), KeySource("GOOGLE_API_KEY", "x-goog-api-key"))
+_ANTHROPIC_URL = "https://api.anthropic.com"
 _GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta"
 _OPENAI_URL = "https://api.openai.com/v1"
+
+# The maker of a protocol takes its key in another header there than where it speaks Chat Completions.
+_MAKERS: dict[str, tuple[str, tuple[KeySource, ...]]] = {
+    "anthropic-messages": (_ANTHROPIC_URL, _ANTHROPIC_KEYS),
+    "gemini-generate": (_GEMINI_URL, _GEMINI_KEYS),
+    "gemini-interactions": (_GEMINI_URL, _GEMINI_KEYS),
+}
 
 
 def anthropic(id: str, **fields: Any) -> Model:
@@ -43,7 +51,7 @@ def anthropic(id: str, **fields: Any) -> Model:
         fields,
         id=id,
         protocol="anthropic-messages",
-        base_url="https://api.anthropic.com",
+        base_url=_ANTHROPIC_URL,
         max_output_tokens=limit,
         keys=_ANTHROPIC_KEYS,
     )
@@ -69,12 +77,17 @@ def openai_responses(id: str, **fields: Any) -> Model:
 
 def gemini(id: str, **fields: Any) -> Model:
     """A model of Google's generateContent. `fields` set or replace those of `Model`."""
-    return _model(fields, id=id, protocol="gemini-generate", base_url=_GEMINI_URL, keys=_GEMINI_KEYS)
+    return _model(fields, id=_gemini_id(id), protocol="gemini-generate", base_url=_GEMINI_URL, keys=_GEMINI_KEYS)
 
 
 def gemini_interactions(id: str, **fields: Any) -> Model:
     """A model of Google's Interactions API. `fields` set or replace those of `Model`."""
-    return _model(fields, id=id, protocol="gemini-interactions", base_url=_GEMINI_URL, keys=_GEMINI_KEYS)
+    return _model(fields, id=_gemini_id(id), protocol="gemini-interactions", base_url=_GEMINI_URL, keys=_GEMINI_KEYS)
+
+
+def _gemini_id(id: str) -> str:
+    """The name without the "models/" that Google's own list of models puts before it, and the path has anyway."""
+    return id.removeprefix("models/")
 
 
 def compatible(id: str, *, base_url: str, key_variable: str | None = None, **fields: Any) -> Model:
@@ -87,7 +100,9 @@ def compatible(id: str, *, base_url: str, key_variable: str | None = None, **fie
     host = server_at(base_url)
     dialect = fields.get("dialect") or (host if protocol == "openai-chat" else None)
     known = DIALECTS.get(dialect or "") or DIALECTS.get(host or "")
-    keys = (KeySource(key_variable),) if key_variable else known.keys if known else ()
+    keys = _maker_keys(protocol, base_url) or (known.keys if known else ())
+    if key_variable:
+        keys = (KeySource(key_variable, keys[0].header) if keys else KeySource(key_variable),)
     return _model(
         fields,
         id=id,
@@ -97,6 +112,12 @@ def compatible(id: str, *, base_url: str, key_variable: str | None = None, **fie
         keys=keys,
         key_optional=known.key_optional if known and not key_variable else False,
     )
+
+
+def _maker_keys(protocol: str, base_url: str) -> tuple[KeySource, ...]:
+    """The keys of the protocol's maker where the address is the maker's, else none."""
+    url, keys = _MAKERS.get(protocol, ("", ()))
+    return keys if url and host_of(base_url) == host_of(url) else ()
 
 
 def _model(fields: dict[str, Any], **defaults: Any) -> Model:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from ...dialect import Dialect, Grade
 
-__all__ = ["DEVIATIONS", "DIALECTS", "dialect_for", "server_at"]
+__all__ = ["DEVIATIONS", "DIALECTS", "dialect_for", "host_of", "server_at"]
 
 DEVIATIONS: dict[str, Grade] = {
     # an entry of `tool_calls`
@@ -246,6 +246,12 @@ def dialect_for(base_url: str | None = None, model: str | None = None) -> str | 
 def server_at(base_url: str) -> str | None:
     """The name of the server that is known to be behind a base URL, None where none is."""
     return _find(base_url, _ADDRESSES)
+
+
+def host_of(base_url: str) -> str | None:
+    """The host of an http or https address as every client reads it, None where they may differ."""
+    address = _read_address(base_url)
+    return None if address is None else address[0]
 
 
 def _find(base_url: str, addresses: Iterable[tuple[str, str]]) -> str | None:
