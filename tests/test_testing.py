@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import anyio
@@ -106,3 +107,27 @@ def test_a_client_that_takes_no_notice(backend: str, cooperative: bool, seconds:
 def test_a_pause_without_a_number_lasts_for_ever() -> None:
     assert Pause().seconds == math.inf
     assert tool_call("a", "n", x=1).arguments_json == '{"x":1}'
+
+
+@pytest.mark.parametrize(
+    ("turn", "text"),
+    [
+        (
+            [["a"], ["b"]],
+            "step 0 of turn 0 is ['a'], expected text, a call, a Pause, a Stop, a Cut or an exception; each ",
+        ),
+        (["a", 3], "step 1 of turn 0 is 3, expected text"),
+        (["a", Cut], "step 1 of turn 0 is the class Cut: make one, as in Cut()"),
+        ([ValueError], "step 0 of turn 0 is the class ValueError"),
+        (3, "turn 0 is 3, expected a list of steps"),
+        (CALL, "turn 0 is ToolCall("),
+    ],
+)
+def test_what_is_no_step(turn: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(text)):
+        FakeClient(turn)
+
+
+def test_what_is_no_step_of_a_turn_that_is_read_as_it_is_played() -> None:
+    with pytest.raises(TypeError, match="the step is 3, expected text"):
+        anyio.run(play, FakeClient(iter(["a", 3])))  # type: ignore[arg-type]

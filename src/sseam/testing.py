@@ -64,7 +64,7 @@ class FakeClient:
     """A `ModelClient` that plays one turn of its script a request.
 
     Args:
-        turns: the script; an iterator may be endless.
+        turns: the script; an iterator may be endless. Raises TypeError for what is no step.
         fine: give fine events in place of atomic ones.
         cooperative: without, it takes no notice of being cancelled: it sits out its pauses and goes on.
 
@@ -76,6 +76,8 @@ class FakeClient:
     def __init__(self, *turns: Sequence[Step], fine: bool = False, cooperative: bool = True) -> None:
         self.requests: list[ModelRequest] = []
         self.open = 0
+        for place, turn in enumerate(turns):
+            _check(turn, place)
         self._turns: Iterator[Sequence[Step]] = iter(turns)
         self._speak = _fine if fine else _atomic
         self._cooperative = cooperative
@@ -103,6 +105,22 @@ class FakeClient:
             await anyio.sleep(seconds)
 
 
+def _check(turn: Iterable[object], place: int) -> None:
+    if not hasattr(turn, "__iter__"):
+        raise TypeError(f"turn {place} is {turn!r}, expected a list of steps")
+    if isinstance(turn, Sequence):  # an iterator is looked at as it is played
+        for number, step in enumerate(turn):
+            _require_step(step, f"step {number} of turn {place}")
+
+
+def _require_step(step: object, what: str) -> None:
+    if isinstance(step, type):
+        raise TypeError(f"{what} is the class {step.__name__}: make one, as in {step.__name__}()")
+    if not isinstance(step, str | ToolCall | Pause | Stop | Cut | Exception) and not callable(step):
+        turns = "; each turn is an argument of its own: FakeClient([…], […])" if isinstance(step, list | tuple) else ""
+        raise TypeError(f"{what} is {step!r}, expected text, a call, a Pause, a Stop, a Cut or an exception{turns}")
+
+
 def _spoken(turn: Iterable[Step]) -> Iterator[str | ToolCall | Pause | Stop]:
     """The steps up to the end of the turn, the end included unless the stream is cut."""
     calls = False
@@ -119,6 +137,7 @@ def _spoken(turn: Iterable[Step]) -> Iterator[str | ToolCall | Pause | Stop]:
                 calls = calls or isinstance(step, ToolCall)
                 yield step
             case _:
+                _require_step(step, "the step")
                 step()
     yield Stop("tool_use" if calls else "end_turn")
 

@@ -30,6 +30,7 @@ from ..message import ToolCall
 from ..tools import Problem, Tool, ToolArgumentsError, ToolContext, ToolResult
 from .approval import Approve, Deny, Edit, ask
 from .cancel import CancelToken
+from .checks import tools_by_name
 from .execution import (
     STATUSES,
     TRANSITIONS,
@@ -74,7 +75,8 @@ class ToolExecutor:
     cancels what still runs and waits for that to wind down.
 
     Args:
-        tools: what may be called. Raises ValueError for one without a function, or two of one name.
+        tools: what may be called. Raises ValueError for one without a function, or two of one name, TypeError for
+            what is no `Tool`.
         max_parallel: how many tools may run at once.
         max_calls: how many calls a turn may hold; None for no limit.
         approve: asked before each call; see `sseam.agent.approval`.
@@ -94,7 +96,7 @@ class ToolExecutor:
         on_event: Callable[[ToolEvent], None] | None = None,
         expose_errors: bool = False,
     ) -> None:
-        self._tools = _by_name(tools)
+        self._tools = tools_by_name(tools)
         if max_parallel < 1:
             raise ValueError(f"max_parallel must be at least 1, got {max_parallel}")
         self._max_parallel = max_parallel
@@ -448,17 +450,6 @@ class ToolExecutor:
                 self._emit(ToolProgress(entry.call, value))
 
         self._home.call(report)
-
-
-def _by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
-    named: dict[str, Tool] = {}
-    for tool in tools:
-        if tool.run is None:
-            raise ValueError(f"tool {tool.name} has no function to run")
-        if tool.name in named:
-            raise ValueError(f"two tools have the name {tool.name!r}")
-        named[tool.name] = tool
-    return named
 
 
 def _is_exclusive(entry: _Entry) -> bool:

@@ -19,15 +19,14 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias, TypedDict, Unpack
 
-import msgspec
-
 from .._wait import Signal
-from ..context import Context, Model, Options, UserMessage
+from ..context import Context, Model, Options
 from ..errors import SseamError
 from ..events import Event
 from ..model import ModelEvent
 from .approval import Approve
 from .cancel import CancelToken
+from .checks import checked_context, require_client
 from .execution import ToolExecution
 from .job import Home, Job, wind_down
 from .loop import (
@@ -82,6 +81,8 @@ class BoundModel:
     """
 
     def __init__(self, client: AsyncClient | Client, model: Model, *, key: str | None = None) -> None:
+        if not isinstance(model, Model):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"BoundModel takes a client and a model, such as sseam.models.anthropic(…), not {model!r}")
         self._client = client
         self._model = model
         self._key = key
@@ -305,9 +306,11 @@ def run_agent(
 
     An `OutputProtocolViolation` of the client's discards the answer and asks again, three times in a row at most.
 
-    Raises ValueError for arguments that make no sense. Needs anyio (extra "agent").
+    Raises ValueError for arguments that make no sense, and TypeError for those of another type. Needs anyio (extra
+    "agent").
     """
-    return AgentRun(client, _with_tools(context, tools), RunSettings(**options))
+    require_client(client)
+    return AgentRun(client, checked_context(context, tools), RunSettings(**options))
 
 
 def run_agent_sync(
@@ -330,6 +333,13 @@ def run_agent_sync(
     """
     import asyncio
 
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise RuntimeError("run_agent_sync runs an event loop, and one is running here: use `await run_agent(…)`")
+
     async def main() -> AgentResult:
         async with run_agent(client, context, tools=tools, **options) as run:
             if on_event is not None:
@@ -338,10 +348,3 @@ def run_agent_sync(
             return await run.result()
 
     return asyncio.run(main())
-
-
-def _with_tools(context: Context | str, tools: Iterable[object]) -> Context:
-    if isinstance(context, str):
-        context = Context(messages=(UserMessage(context),))
-    given = tuple(tools)
-    return msgspec.structs.replace(context, tools=given) if given else context
