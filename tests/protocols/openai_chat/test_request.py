@@ -343,6 +343,11 @@ DETAILS = [{"type": "reasoning.text", "text": "hm", "signature": "s"}, {"type": 
             (ThinkingBlock(thinking="hm", extra={"reasoning_opaque": "o"}), TextBlock(text="a")),
             {"content": "a", "reasoning_text": "hm", "reasoning_opaque": "o"},
         ),
+        (
+            "groq",
+            (ThinkingBlock(thinking="hm", extra={"reasoning_opaque": "o"}), TextBlock(text="a")),
+            {"content": "a", "reasoning": "hm"},
+        ),
     ],
 )
 def test_reasoning_goes_back_in_the_dialects_field(dialect, content, sent):

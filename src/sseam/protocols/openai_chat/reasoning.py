@@ -133,11 +133,11 @@ def replayed_reasoning(message: Message, dialect: RequestDialect) -> dict[str, A
         return {field: details} if details else {}
     if field == "extra_content":
         return {}
-    # Copilot's proof of the text beside it.
-    kept = {name: block.extra[name] for block in blocks for name in ("reasoning_opaque",) if block.extra.get(name)}
-    if not text and not dialect.replay_blank:
-        return kept
-    return {field: text, **kept}
+    sent: dict[str, Any] = {field: text} if text or dialect.replay_blank else {}
+    if field == "reasoning_text":  # Copilot's, with a proof of the text beside it
+        proofs = [block.extra["reasoning_opaque"] for block in blocks if block.extra.get("reasoning_opaque")]
+        sent |= {"reasoning_opaque": proofs[-1]} if proofs else {}
+    return sent
 
 
 def _listed(value: Any) -> list[Any]:
