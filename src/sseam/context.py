@@ -226,7 +226,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         id: the model's name, as the service wants it in a request.
         protocol: name of the protocol, as `sseam.Parser` takes it.
         base_url: address up to the protocol's own path, without a slash at the end.
-        dialect: name of the server's dialect, None for the protocol as its maker speaks it.
+        dialect: name of the server's dialect. None: for Chat Completions that of the server known to be at `base_url`,
+            else of one that is not known; for the other protocols as their makers speak them. A request in a dialect
+            that Chat Completions does not have is a `RequestError`.
         input: what the model takes beside text.
         thinking: how reasoning is asked for, where the tables do not know the model: "manual" or "adaptive"
             (Anthropic), "effort" (OpenAI), "budget" or "level" (Gemini), "none"; None: by the tables.
