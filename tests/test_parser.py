@@ -335,9 +335,10 @@ def test_a_failed_parser_is_collected() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 16384, None])
-def test_cost_is_linear_in_the_bytes_however_they_are_cut(size: int | None) -> None:
+@pytest.mark.parametrize("block", [tool, text])
+def test_b239_b241_cost_is_linear_in_the_bytes_however_they_are_cut(block: Any, size: int | None) -> None:
     def seconds(count: int) -> float:
-        data = start() + tool(*(["{"] + ['"k":"v",'] * count)) + end("max_tokens")
+        data = start() + block(*(["{"] + ['"k":"v",'] * count)) + end("max_tokens")
         step = size or len(data)
         chunks = [data[at : at + step] for at in range(0, len(data), step)]
         best = float("inf")

@@ -622,7 +622,7 @@ def test_forks_share_nothing_that_shows() -> None:
         step(left, TextEnd(0, "ac"))
 
 
-def test_cost_is_linear_in_the_deltas() -> None:
+def test_b239_b241_cost_is_linear_in_the_deltas() -> None:
     def cost(deltas: int) -> float:
         validator = accept([Start(), ToolCallStart(0, "c1", "f")])
         events = [ToolCallDelta(0, " ")] * deltas
