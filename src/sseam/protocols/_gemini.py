@@ -1,4 +1,4 @@
-"""What the two Gemini protocols share: counts, ids made by rule, errors.
+"""What the two Gemini protocols share: counts, ids made by rule, errors of the service and of requests.
 
 Sources: Google's pages "API errors" and "Understand and count tokens", the types of its SDK (read 2026-11-29).
 """
@@ -11,11 +11,11 @@ from typing import Any, cast
 
 import msgspec
 
-from ..errors import ApiError
+from ..errors import ApiError, RequestError
 from ..fold import State, count
 from ..message import Usage
 
-__all__ = ["UsageNames", "api_error", "given", "made_id", "read_usage"]
+__all__ = ["UsageNames", "api_error", "given", "made_id", "read_usage", "unsigned"]
 
 
 class UsageNames(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +65,14 @@ def made_id(state: State[Any]) -> str:
     while state.head.call_ids.get(id) is not None:
         id += "_"
     return id
+
+
+def unsigned(name: str, way_out: str) -> RequestError:
+    """The error for a call that Gemini 3 would refuse, since it has no proof of who made it."""
+    return RequestError(
+        f"the call of {name!r} in the open turn has no thought signature",
+        hint=f"Another model made it, or its signature was lost; {way_out}",
+    )
 
 
 # generateContent: the error's `status`; Interactions: its `code`.

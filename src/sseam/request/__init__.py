@@ -1,8 +1,10 @@
 """What every protocol's request needs; the bodies themselves are built in `protocols/<name>/request.py`."""
 
 from .common import (
+    DECLARATIONS,
     FunctionTool,
     data_url,
+    declarations,
     join_url,
     merge_body,
     merge_headers,
@@ -14,8 +16,10 @@ from .common import (
 )
 
 __all__ = [
+    "DECLARATIONS",
     "FunctionTool",
     "data_url",
+    "declarations",
     "join_url",
     "merge_body",
     "merge_headers",

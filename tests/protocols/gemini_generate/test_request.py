@@ -271,6 +271,68 @@ def test_tools_in_every_form():
         body(tools=[{"type": "web_search"}])
 
 
+@pytest.mark.parametrize("key", ["functionDeclarations", "function_declarations"])
+def test_declarations_in_either_spelling_are_functions(key):
+    own = {key: [{"name": "own"}]}
+    for choice, calling in (
+        ("required", {"mode": "ANY"}),
+        ("none", {"mode": "NONE"}),
+        (NamedTool("own"), {"mode": "ANY", "allowedFunctionNames": ["own"]}),
+    ):
+        context = Context(messages=(HI,), tools=(own,))
+        wire = request.body(NEW, context, Options(tool_choice=choice))  # the published schema knows one spelling
+        assert (wire["tools"], wire["toolConfig"]) == ([own], {"functionCallingConfig": calling})
+    both = request.body(NEW, Context(messages=(HI,), tools=({**own, "googleSearch": {}},)), Options())
+    assert both["toolConfig"] == {"includeServerSideToolInvocations": True}
+
+
+@pytest.mark.parametrize(
+    ("schema", "sent"),
+    [
+        ({"type": "object", "additionalProperties": {"type": "string"}}, True),
+        ({"$ref": "#/$defs/A", "$defs": {"A": REDUCED}}, True),
+        ({"type": "object", "anyOf": [REDUCED, {"type": "object", "required": ["x"]}]}, True),
+        ({"type": "object"}, False),
+        ({}, False),
+        ({"type": "object", "properties": {}, "additionalProperties": False}, False),
+    ],
+)
+def test_only_a_tool_without_arguments_goes_without_a_schema(schema, sent):
+    (tools,) = body(tools=[Tool(name="f", description="", schema=schema)])["tools"]
+    assert tools["functionDeclarations"][0].get("parametersJsonSchema") == (schema if sent else None)
+
+
+@pytest.mark.parametrize("name", ["1-a", "", "a b", "fs/read", "é", "a" * 129, "a\n"])
+def test_the_name_of_a_tool_is_one_that_the_service_takes(name):
+    other = ToolCall(id="c", name=name, arguments={}, arguments_json="{}", signature="s")
+    for case in (
+        {"tools": [{"name": name, "input_schema": SCHEMA}]},
+        {"tools": [{"functionDeclarations": [{"name": name}]}]},
+        {"messages": [HI, turn(other), HI]},
+    ):
+        with pytest.raises(RequestError, match="takes no tool of the name"):
+            body(**case)
+
+
+@pytest.mark.parametrize("name", ["_", "a", "fs.read:x-1", "a" * 128])
+def test_a_name_may_have_dots_and_colons(name):
+    assert body(tools=[{"name": name, "input_schema": SCHEMA}])
+
+
+def test_the_conversation_begins_with_the_user():
+    with pytest.raises(RequestError, match="begins with the model"):
+        body([assistant("hello"), HI])
+    # What a cache holds comes before.
+    assert body([assistant("hello"), HI], extra_body={"cachedContent": "cachedContents/1"})
+
+
+def test_requests_to_code_assist_are_not_made():
+    model = models.gemini("gemini-3-pro", dialect="code-assist")
+    for make in (lambda: request.url(model), lambda: body(model=model)):
+        with pytest.raises(RequestError, match="Code Assist are not made"):
+            make()
+
+
 def test_the_rest_of_the_options():
     wire = body(
         system=(SystemPart("a"), SystemPart("b")),

@@ -6,6 +6,7 @@ structured outputs, read 2026-11-29.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -33,7 +34,9 @@ from ...message import (
     ToolCall,
 )
 from ...request import (
+    DECLARATIONS,
     FunctionTool,
+    declarations,
     join_url,
     merge_body,
     merge_headers,
@@ -43,9 +46,10 @@ from ...request import (
     text_of,
 )
 from ...request.families import BUDGETS, GeminiFamily, gemini_family, nearest
-from ...request.schema_subset import for_gemini
+from ...request.schema_subset import for_gemini, takes_arguments
 from ...tools import ToolResult
 from ...transform import Target, repair
+from .. import _gemini
 
 __all__ = ["body", "headers", "target", "url"]
 
@@ -59,7 +63,11 @@ def target(model: Model) -> Target:
 
 
 def url(model: Model, *, stream: bool = True) -> str:
-    """The address that the body is posted to; events come only where `alt` asks for them."""
+    """The address that the body is posted to; events come only where `alt` asks for them.
+
+    Raises RequestError for Cloud Code Assist, see `body`.
+    """
+    _require_known_form(model)
     method = "streamGenerateContent" if stream else "generateContent"
     address = join_url(model.base_url, f"/models/{model.id}:{method}")
     return f"{address}{'&' if '?' in address else '?'}alt=sse" if stream else address
@@ -73,15 +81,19 @@ def headers(options: Options, credential: Mapping[str, str]) -> dict[str, str]:
 def body(model: Model, context: Context, options: Options, *, stream: bool = True) -> dict[str, Any]:
     """The JSON body, the same whether the answer is streamed or not: the address decides.
 
-    Raises RequestError for a forced tool that is not there, and for a call of another model in the
-    open turn, unless `Options.skip_signatures` is set.
+    Raises RequestError for a forced tool that is not there, for the name of a tool or call that the service does not
+    take, for a conversation that the model begins, for a call of another model in the open turn, unless
+    `Options.skip_signatures` is set, and for Cloud Code Assist.
     """
+    _require_known_form(model)
     family = gemini_family(model.id, model.thinking)
     history = repair(context.messages, target(model))
     sent: dict[str, Any] = {}
     if system := system_parts(context):
         sent["systemInstruction"] = {"parts": [{"text": part.text} for part in system]}
     contents = _contents(history, is_vertex(model))
+    if "cachedContent" not in options.extra_body:  # its contents come first
+        _require_user_first(contents)
     if family.thinking == "level":
         require_signatures(contents, options)
     sent["contents"] = contents
@@ -91,6 +103,12 @@ def body(model: Model, context: Context, options: Options, *, stream: bool = Tru
     if "cachedContent" in options.extra_body:  # it holds these already
         sent = {name: value for name, value in sent.items() if name not in _CACHED}
     return merge_body(sent, options.extra_body)
+
+
+def _require_known_form(model: Model) -> None:
+    """Raises RequestError for Cloud Code Assist, which has a path and an envelope of its own."""
+    if model.dialect == "code-assist":
+        raise RequestError("requests to Cloud Code Assist are not made; only its answers are read")
 
 
 _CACHED = ("systemInstruction", "tools", "toolConfig")
@@ -120,6 +138,12 @@ def _contents(history: Iterable[HistoryMessage], vertex: bool) -> list[dict[str,
     return contents
 
 
+def _require_user_first(contents: list[dict[str, Any]]) -> None:
+    """Raises RequestError where the service would refuse the order. What the model said is not dropped in silence."""
+    if contents[0]["role"] != "user":
+        raise RequestError("the conversation begins with the model: not taken", hint="Put a user message before it")
+
+
 def _block(block: Block, ids: dict[str, str]) -> dict[str, Any]:
     """The part. A proof goes back on the very part on which it came."""
     match block:
@@ -132,7 +156,7 @@ def _block(block: Block, ids: dict[str, str]) -> dict[str, Any]:
         case ToolCall():
             # Without an id of its own the wire pairs call and result by their order.
             id = {"id": ids[block.id]} if block.id in ids else {}
-            sent = {"functionCall": {**id, "name": block.name, "args": block.arguments}}
+            sent = {"functionCall": {**id, "name": _require_name(block.name), "args": block.arguments}}
         case RedactedThinkingBlock():
             return {"text": "", "thought": True, "thoughtSignature": block.data}
         case ServerToolBlock() | OpaqueBlock():
@@ -175,10 +199,7 @@ def require_signatures(contents: list[dict[str, Any]], options: Options) -> None
         if not calls or "thoughtSignature" in calls[0]:
             continue
         if not options.skip_signatures:
-            raise RequestError(
-                f"the call of {calls[0]['functionCall']['name']!r} in the open turn has no thought signature",
-                hint="Another model made it, or its signature was lost; skip_signatures=True sends a placeholder",
-            )
+            raise _gemini.unsigned(calls[0]["functionCall"]["name"], "skip_signatures=True sends a placeholder")
         calls[0]["thoughtSignature"] = _SKIP
 
 
@@ -197,9 +218,12 @@ def _tool_fields(context: Context, options: Options, family: GeminiFamily, verte
     read = read_tools(context.tools, _is_native)
     own = [tool for tool in read if isinstance(tool, dict)]
     declared = [_declaration(tool) for tool in read if isinstance(tool, FunctionTool)]
-    built_in = [tool for tool in own if "functionDeclarations" not in tool]
-    functions = [*declared, *(entry for tool in own for entry in tool.get("functionDeclarations", ()))]
-    require_declared(options.tool_choice, (function["name"] for function in functions))
+    built_in = [key for tool in own for key in tool if key not in DECLARATIONS]
+    functions = [*declared, *(entry for tool in own for entry in declarations(tool))]
+    names = [function["name"] for function in functions if "name" in function]
+    require_declared(options.tool_choice, names)
+    for name in names:
+        _require_name(name)
     tools = [{"functionDeclarations": declared}, *own] if declared else own
     if not tools:
         return {}
@@ -217,7 +241,21 @@ def _declaration(tool: FunctionTool) -> dict[str, Any]:
     if tool.description:
         sent["description"] = tool.description
     # Older models refuse an object without properties.
-    return {**sent, "parametersJsonSchema": for_gemini(tool.schema)} if tool.schema.get("properties") else sent
+    return {**sent, "parametersJsonSchema": for_gemini(tool.schema)} if takes_arguments(tool.schema) else sent
+
+
+# Source: the provider's reference of `FunctionDeclaration`, read 2026-11-30.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
+
+
+def _require_name(name: str) -> str:
+    """The name of a tool. Raises RequestError for one that the service does not take."""
+    if _NAME.fullmatch(name) is None:
+        raise RequestError(
+            f"Gemini takes no tool of the name {name!r}",
+            hint="A letter or an underscore, then at most 127 letters, digits and _ . : -",
+        )
+    return name
 
 
 def _calling(options: Options) -> dict[str, Any]:
