@@ -160,7 +160,9 @@ def _server_block(part: Part) -> ServerToolBlock:
 
 
 def _opaque_block(part: Part) -> OpaqueBlock:
-    return OpaqueBlock(kind=part.wire, raw=part.fields["raw"], deltas=tuple(part.fields.get("deltas", ())))
+    fields = part.fields
+    deltas = tuple(fields.get("deltas", ()))
+    return OpaqueBlock(kind=part.wire, raw=fields["raw"], deltas=deltas, extra=fields.get("extra", {}))
 
 
 # Every kind but a call makes its block from whatever has come so far.

@@ -154,6 +154,36 @@ def test_fields_that_are_not_modelled_are_kept() -> None:
     assert dream.deltas == ({"type": "piece", "z": 3}, {"type": "text", "text": "t"})
 
 
+@pytest.mark.parametrize(
+    ("items", "kept"),
+    [
+        ([], None),
+        ([{"type": "text", "text": "a"}], None),
+        ([{"type": "text", "text": "a", "new": 1}], [{"type": "text", "text": "a", "new": 1}]),
+        ([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}], "all"),
+        ([{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}], "all"),
+    ],
+)
+@pytest.mark.parametrize("stopped", [True, False])
+def test_the_items_of_a_summary_are_told_apart(items: list[Any], kept: Any, stopped: bool) -> None:
+    deltas = [other(0, "thought_summary", content=item) for item in items]
+    found = message(wire.StepStart(0, {"type": "thought"}), *deltas, *[wire.StepStop(0)] * stopped).content[0]
+    assert isinstance(found, sseam.ThinkingBlock)
+    assert found.thinking == "".join(item.get("text", "") for item in items)
+    assert found.extra.get("summary") == (items if kept == "all" else kept)
+
+
+def test_content_tells_whether_its_step_is_another() -> None:
+    def step(index: int, *kinds: str) -> list[wire.Event]:
+        deltas = [text(index, "a") if kind == "text" else other(index, kind) for kind in kinds]
+        return [wire.StepStart(index, {"type": "model_output"}), *deltas, wire.StepStop(index)]
+
+    search = [wire.StepStart(3, {"type": "google_search_call", "id": "s"}), wire.StepStop(3)]
+    steps = [*step(0, "text", "image"), *step(1, "image", "text"), *step(2, "scent", "scent"), *search]
+    found = message(*steps, *step(4, "text"), *step(5, "scent")).content
+    assert [block.extra.get("new_step") for block in found] == [None, None, True, None, True, False, None, None, True]
+
+
 def test_annotations_belong_to_the_text_before_them() -> None:
     found = message(
         OUTPUT,

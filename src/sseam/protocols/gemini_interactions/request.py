@@ -9,7 +9,7 @@ Source: Google's reference of the Interactions API, read 2026-11-29.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ...content import Content, DocumentContent, ImageContent
 from ...context import (
@@ -45,9 +45,10 @@ from ...request import (
 )
 from ...request.calls import IdRule
 from ...request.families import GeminiFamily, gemini_family, nearest
-from ...request.schema_subset import for_gemini
+from ...request.schema_subset import for_gemini, takes_arguments
 from ...tools import ToolResult
 from ...transform import Target, repair
+from .. import _gemini
 
 __all__ = ["body", "headers", "target", "url"]
 
@@ -68,14 +69,21 @@ def headers(options: Options, credential: Mapping[str, str]) -> dict[str, str]:
 
 
 def body(model: Model, context: Context, options: Options, *, stream: bool = True) -> dict[str, Any]:
-    """The JSON body. Raises RequestError for a forced tool that is not there, and where nothing is left to send."""
+    """The JSON body.
+
+    Raises RequestError for a forced tool that is not there, where nothing is left to send, and for a call of another
+    model in the open turn, unless `Options.skip_signatures` is set: then it is sent without a proof, since the
+    placeholder of generateContent is not documented here.
+    """
     family = gemini_family(model.id, model.thinking)
     tools = [_tool(tool) for tool in read_tools(context.tools, _is_native)]
-    require_declared(options.tool_choice, (str(tool.get("name")) for tool in tools))
+    require_declared(options.tool_choice, (tool["name"] for tool in tools if tool["type"] == "function"))
     sent: dict[str, Any] = {"model": model.id}
     if system := system_parts(context):
         sent["system_instruction"] = "\n\n".join(part.text for part in system)
     sent["input"] = _steps(repair(context.messages, target(model)))
+    if family.thinking == "level" and not options.skip_signatures:
+        _require_signatures(sent["input"])
     if tools:
         sent["tools"] = tools
     if config := _generation(options, family, bool(tools)):
@@ -107,12 +115,14 @@ def _steps(history: Iterable[HistoryMessage]) -> list[dict[str, Any]]:
 
 
 def _assistant(message: Message) -> list[dict[str, Any]]:
-    """The steps of a turn in their order; neighbouring texts are one step."""
+    """The steps of a turn in their order; neighbouring content is one step, where nothing says otherwise."""
     steps: list[dict[str, Any]] = []
+    is_content = False
     for block in message.content:
-        step = _step(block)
-        if step["type"] == "model_output" and steps and steps[-1]["type"] == "model_output":
-            steps[-1]["content"] += step["content"]
+        step, follows = _step(block), is_content
+        is_content = _is_content(block)
+        if is_content and follows and not block.extra.get("new_step"):
+            steps[-1] = {**steps[-1], "content": [*steps[-1]["content"], *step["content"]]}
         else:
             steps.append(step)
     return steps
@@ -122,7 +132,18 @@ def _assistant(message: Message) -> list[dict[str, Any]]:
 _MEDIA = frozenset({"image", "audio", "video", "document"})
 
 
+def _is_content(block: Block) -> bool:
+    """Whether a block is content of a model_output step, and no step itself."""
+    known = isinstance(block, TextBlock | RefusalBlock) or (isinstance(block, OpaqueBlock) and block.kind in _MEDIA)
+    return known or "new_step" in block.extra
+
+
+# Fields of `extra` that no step came with.
+_OURS = frozenset({"summary", "unknown_deltas"})
+
+
 def _step(block: Block) -> dict[str, Any]:
+    fields = {name: value for name, value in block.extra.items() if name not in _OURS}
     match block:
         case TextBlock():
             text: dict[str, Any] = {"type": "text", "text": block.text}
@@ -133,14 +154,17 @@ def _step(block: Block) -> dict[str, Any]:
             return {"type": "model_output", "content": [{"type": "text", "text": block.text}]}
         case ThinkingBlock():
             said = [{"type": "text", "text": block.thinking}] if block.thinking else []
-            summary = [*said, *block.extra.get("summary", ())]
-            return {"type": "thought", "signature": block.signature, **({"summary": summary} if summary else {})}
+            summary = block.extra.get("summary", said)
+            step = {"type": "thought", "signature": block.signature, **fields}
+            return {**step, "summary": summary} if summary else step
         case RedactedThinkingBlock():
             return {"type": "thought", "signature": block.data}
         case ToolCall():
             step = {"type": "function_call", "id": block.id, "name": block.name, "arguments": block.arguments}
-            return {**step, "signature": block.signature} if block.signature else step
-        case OpaqueBlock(kind=kind) if kind in _MEDIA:
+            if block.signature:
+                step["signature"] = block.signature
+            return {**fields, **step}
+        case OpaqueBlock() if _is_content(block):
             return {"type": "model_output", "content": [block.raw]}
         case ServerToolBlock() | OpaqueBlock():
             return dict(block.raw)
@@ -164,23 +188,58 @@ def _result(result: ToolResult) -> dict[str, Any]:
     return {**sent, "is_error": True} if result.is_error else sent
 
 
+def _require_signatures(steps: list[dict[str, Any]]) -> None:
+    """Raises RequestError where the calls of an answer of the open turn have no proof.
+
+    It is on the first call, or on what led to it: in the recordings on the thought, and the call's own is empty.
+    """
+    asked = [number for number, step in enumerate(steps) if step.get("type") == "user_input"]
+    proven = False
+    for step in steps[asked[-1] if asked else 0 :]:
+        if step.get("type") == "function_result":
+            proven = False  # what follows is another answer
+        elif step.get("signature"):
+            proven = True
+        elif step.get("type") == "function_call" and not proven:
+            raise _gemini.unsigned(step["name"], "skip_signatures=True sends it without")
+
+
 # ---- tools and generation
 
 
+# Source: Google's reference of the Interactions API, read 2026-11-30.
+_BUILT_IN = frozenset(
+    {
+        "code_execution",
+        "computer_use",
+        "file_search",
+        "google_maps",
+        "google_search",
+        "mcp_server",
+        "retrieval",
+        "tool_search",
+        "url_context",
+    }
+)
+_FUNCTION = frozenset({"type", "name", "description", "parameters", "defer_loading"})
+
+
 def _is_native(tool: dict[str, Any]) -> bool:
+    """A built-in tool, or a function with no more than the fields it has here: OpenAI's has the same form."""
     kind = tool.get("type")
     if kind == "function":
-        return "name" in tool
-    return isinstance(kind, str) and kind != "custom" and "name" not in tool
+        return "name" in tool and tool.keys() <= _FUNCTION
+    return isinstance(kind, str) and kind in _BUILT_IN
 
 
 def _tool(tool: FunctionTool | dict[str, Any]) -> dict[str, Any]:
     if isinstance(tool, dict):
-        return tool
+        schema: Any = tool.get("parameters")
+        return {**tool, "parameters": for_gemini(cast("Any", schema))} if isinstance(schema, dict) else tool
     sent: dict[str, Any] = {"type": "function", "name": tool.name}
     if tool.description:
         sent["description"] = tool.description
-    return {**sent, "parameters": for_gemini(tool.schema)} if tool.schema.get("properties") else sent
+    return {**sent, "parameters": for_gemini(tool.schema)} if takes_arguments(tool.schema) else sent
 
 
 def _generation(options: Options, family: GeminiFamily, tools: bool) -> dict[str, Any]:

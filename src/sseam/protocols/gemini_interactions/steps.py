@@ -1,4 +1,9 @@
-"""Steps to blocks: a step is one block, but `model_output`, whose content makes one each time its kind changes."""
+"""Steps to blocks: a step is one block, but `model_output`, whose content makes one each time its kind changes.
+
+What the blocks alone would not tell is in their `extra`, so that the steps can go back as they came: of thoughts
+`summary`, its items, unless they are one text; of content `new_step`, whether a step began with it, where content
+follows on content of another step or is of a kind that is not known.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +68,7 @@ class Wire(msgspec.Struct, frozen=True):
         keys: the wire's index of every step to its number; steps: the steps by number.
         open: how many have not stopped.
         usage: the provider's counts so far, later fields over earlier ones.
+        output: the wire's index of the model_output step of which the last block is content, -1 if it is of none.
     """
 
     phase: Phase
@@ -70,6 +76,7 @@ class Wire(msgspec.Struct, frozen=True):
     steps: Vector[Open]
     open: int = 0
     usage: dict[str, Any] = {}
+    output: int = -1
 
 
 State: TypeAlias = fold.State[Wire]
@@ -108,7 +115,18 @@ def _start(
 ) -> Step:
     """A block of the step starts."""
     state = _set_block(state, index, state.head.started)
-    return fold.start(state, state.wire, kind, key=index, name=name, fields=fields, accepts=accepts)
+    own = msgspec.structs.replace(state.wire, output=index if _step_at(state, index).type == "model_output" else -1)
+    return fold.start(state, own, kind, key=index, name=name, fields=fields, accepts=accepts)
+
+
+def _start_content(
+    state: State, index: int, kind: Kind, name: str, fields: dict[str, Any], accepts: type[Any] | None = None
+) -> Step:
+    """A block of a model_output step starts."""
+    follows = state.wire.output not in (-1, index)
+    known = kind is Kind.TEXT or name in _MEDIA
+    extra: dict[str, Any] = {} if known and not follows else {"new_step": follows}
+    return _start(state, index, kind, name, {**fields, "extra": extra}, accepts)
 
 
 def _set_block(state: State, index: int, block: int, *, stopped: bool = False) -> State:
@@ -134,7 +152,7 @@ def _start_call(state: State, index: int, step: dict[str, Any]) -> Step:
 
 def _start_thought(state: State, index: int, step: dict[str, Any]) -> Step:
     signature = wire.string(step, "signature", "thought step") or None
-    fields = {"signature": signature, "extra": _rest(step, "signature", "summary")}
+    fields = {"signature": signature, "extra": _rest(step, "signature", "summary"), "summary": Vector()}
     state, caused = _start(state, index, Kind.THINKING, "thought", fields)
     for item in wire.objects(step, "summary", "thought step"):
         state, more = _add_summary(state, item)
@@ -143,11 +161,21 @@ def _start_thought(state: State, index: int, step: dict[str, Any]) -> Step:
 
 
 def _add_summary(state: State, item: dict[str, Any]) -> Step:
+    items: Vector[dict[str, Any]] = state.part.fields["summary"]
+    state = fold.update(state, summary=items.append(item))
     text = item.get("text")
     if item.get("type", "text") == "text" and isinstance(text, str):
         return append(state, text)
-    extra = state.part.fields["extra"]
-    return fold.update(state, extra={**extra, "summary": [*extra.get("summary", ()), item]}), ()
+    return state, ()
+
+
+def _end_thought(state: State) -> State:
+    """The thought in focus with its summary: one text is the block's own."""
+    fields = state.part.fields
+    items: list[dict[str, Any]] = list(fields["summary"])
+    if all(item.keys() == {"type", "text"} and item["type"] == "text" for item in items) and len(items) < 2:
+        return state
+    return fold.update(state, extra={**fields["extra"], "summary": items})
 
 
 def _start_output(state: State, index: int, step: dict[str, Any]) -> Step:
@@ -177,7 +205,7 @@ def _add_media(state: State, index: int, item: dict[str, Any]) -> Step:
     kind = str(item.get("type", ""))
     if kind not in _MEDIA:
         state = fold.note(state, "unknown_delta")
-    state, more = _start(state, index, Kind.OPAQUE, kind, {"raw": item, "extra": {}})
+    state, more = _start_content(state, index, Kind.OPAQUE, kind, {"raw": item})
     state, last = _end_block(state, index)
     return state, (*caused, *more, *last)
 
@@ -190,7 +218,7 @@ def _focus_text(state: State, index: int) -> Step:
     block = _step_at(state, index).block
     if block >= 0:
         return fold.focus(state, block), ()
-    return _start(state, index, Kind.TEXT, "model_output", {"citations": Vector(), "extra": {}}, wire.TextDelta)
+    return _start_content(state, index, Kind.TEXT, "model_output", {"citations": Vector()}, wire.TextDelta)
 
 
 def _annotate(state: State, item: dict[str, Any]) -> State:
@@ -259,6 +287,8 @@ def _end_block(state: State, index: int) -> Step:
         state = fold.update(state, raw={**part.fields["raw"], "arguments": arguments})
     elif part.kind is Kind.TOOL and part.fields["input"] and part.arrived and not fold.same_input(part):
         state = fold.note(state, "input_given_twice")
+    elif part.kind is Kind.THINKING:
+        state = _end_thought(state)
     return fold.end(state)
 
 
@@ -409,7 +439,8 @@ def end_prose(state: State, *, noted: bool) -> Step:
         if noted:
             state = fold.note(state, "step_unstopped")
         if step.block >= 0:
-            state, more = fold.end(fold.focus(state, step.block))
+            state = fold.focus(state, step.block)
+            state, more = fold.end(_end_thought(state) if step.type == "thought" else state)
             caused += more
     return state, caused
 
