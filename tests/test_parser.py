@@ -334,11 +334,16 @@ def test_a_failed_parser_is_collected() -> None:
     assert parser() is None
 
 
-@pytest.mark.parametrize("size", [1, 7, 64, 16384, None])
 @pytest.mark.parametrize("block", [tool, text])
-def test_b239_b241_cost_is_linear_in_the_bytes_however_they_are_cut(block: Any, size: int | None) -> None:
+@pytest.mark.parametrize(
+    ("size", "fragment"),
+    # Where fragments are long, a copy of what came before shows, too.
+    [*((size, '"k":"v",') for size in (1, 7, 64, 16384, None)), (None, '"k":"' + "v" * 2000 + '",')],
+    ids=["1", "7", "64", "16384", "whole", "long fragments"],
+)
+def test_b239_b241_cost_is_linear_however_the_bytes_are_cut(block: Any, size: int | None, fragment: str) -> None:
     def seconds(count: int) -> float:
-        data = start() + block(*(["{"] + ['"k":"v",'] * count)) + end("max_tokens")
+        data = start() + block(*(["{"] + [fragment] * count)) + end("max_tokens")
         step = size or len(data)
         chunks = [data[at : at + step] for at in range(0, len(data), step)]
         best = float("inf")
