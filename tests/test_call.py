@@ -10,7 +10,7 @@ import httpx2
 import msgspec
 import pytest
 
-from sseam import AsyncClient, Client, RequestError, models
+from sseam import AsyncClient, Client, RequestError, Retry, TimeLimits, models
 from sseam._call import prepare
 from sseam.content import TextContent
 from sseam.context import Context, Model, Options, ToolResultMessage, UserMessage
@@ -152,3 +152,47 @@ def test_no_repr_shows_a_key_that_stands_in_an_address() -> None:
     request = prepare(model, PLAIN, Options())
     assert "secret-2" in request.url
     assert "secret" not in repr(request)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"retry": 3}, TypeError, "retry is an int, expected a Retry, such as Retry(max_retries=3)"),
+        ({"retry": None}, TypeError, "retry is a NoneType, expected a Retry"),
+        ({"limits": 10}, TypeError, "limits is an int, expected a TimeLimits, such as TimeLimits(total=60.0)"),
+        ({"limits": TimeLimits(total="10")}, TypeError, "limits.total: Expected `float | null`, got `str`"),  # type: ignore[arg-type]  # pyright: ignore
+        ({"limits": TimeLimits(total=-10)}, ValueError, "total is -10.0, expected a number that is not negative"),
+        ({"limits": TimeLimits(idle=float("nan"))}, ValueError, "idle is nan, expected a number that is not negative"),
+        ({"retry": Retry(max_retries=-1)}, ValueError, "max_retries is -1, expected"),
+    ],
+)
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_settings_are_looked_at_when_a_client_is_made(kind: Any, settings: Any, error: Any, words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        kind(**settings)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "words"),
+    [
+        ("localhost:8000", "does not begin with http:// or https:// and a host"),
+        ("ftp://localhost", "does not begin with http:// or https:// and a host"),
+        ("https:///v1", "does not begin with http:// or https:// and a host"),
+        ("http://localhost:99999", "is no address: Port out of range"),
+        ("http://localhost/v1/messages", "ends with /v1/messages, which is put behind it: leave that out"),
+        ("http://local\nhost", "holds characters that an address cannot carry"),
+    ],
+)
+def test_a_base_url_that_cannot_be_right(base_url: str, words: str) -> None:
+    with pytest.raises(RequestError, match=re.escape(words)):
+        prepare(models.anthropic("m", base_url=base_url, keys=()), PLAIN, Options())
+
+
+def test_a_key_that_is_none() -> None:
+    wrong: Any = 3
+    with pytest.raises(TypeError, match="key is an int, expected a str"):
+        CLIENT.stream(LOCAL, PLAIN, key=wrong)
+    with pytest.raises(RequestError, match="key is empty"):
+        CLIENT.stream(LOCAL, PLAIN, key=" ")
+    with pytest.raises(TypeError, match="got the single 'refusal'"):
+        CLIENT.stream(LOCAL, PLAIN, accept="refusal")

@@ -318,7 +318,8 @@ async def test_an_error_status(server: Server, run: Run) -> None:
     assert not error.delivered
     assert "Anthropic API error: slow down" in str(error)
     assert [attempt.status for attempt in outcome.attempts] == [429, 429, 429]
-    assert all(attempt.error == error for attempt in outcome.attempts)
+    assert [attempt.error.detail for attempt in outcome.attempts if attempt.error] == [error.detail] * 3
+    assert str(error).endswith(f". POST {server.url}/v1/messages, 3 attempts")
     assert not outcome.message.complete
 
 

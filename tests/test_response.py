@@ -157,7 +157,8 @@ BODIES = [
     (500, b"[]", {}, "[]"),
     (500, b"null", {}, "null"),
     (307, b"", {"location": "https://other.example/v1?key=s"}, "redirected to https://other.example/v1, which is not"),
-    (304, b"", {}, "redirected to nowhere"),
+    (304, b"", {}, "the response has no body"),
+    (500, b"a\x00\x1b[31mred\n", {}, "a\\x00\\x1b[31mred"),
 ]
 
 

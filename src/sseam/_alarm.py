@@ -48,7 +48,8 @@ class Alarm:
         """Never go off any more, if that has not begun. Takes no lock, so that a destructor can do it."""
         if not self.cancelled:
             self.cancelled = True
-            _clock.changed.put(None)
+            if self.due < math.inf:
+                _clock.changed.put(None)
 
 
 class _Clock:
@@ -71,7 +72,13 @@ class _Clock:
             if self._thread is None:
                 thread = self._thread = threading.Thread(target=self._run, name="sseam-watchdog", daemon=True)
         if thread is not None:  # not with the lock held: it waits until the thread runs, which may run a destructor
-            thread.start()
+            try:
+                thread.start()
+            except BaseException:  # there are too many: the next alarm is to try again
+                with self._lock:
+                    self._thread = None
+                    alarm.due = math.inf
+                raise
 
     def _run(self) -> None:
         alarms: list[tuple[float, int, Alarm]] = []  # a heap

@@ -6,7 +6,7 @@ import importlib
 import itertools
 from collections.abc import Collection, Mapping
 from typing import Any, TypedDict, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
@@ -59,6 +59,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     telemetry: bool = True
 
 
+def make_settings(*, retry: Retry, limits: TimeLimits, refuse_text_calls: bool, telemetry: bool) -> Settings:
+    """The settings of a client. Raises `TypeError` or `ValueError` for what cannot be one."""
+    retry = _checked("retry", retry, Retry, "Retry(max_retries=3)", TypeError)
+    limits = _checked("limits", limits, TimeLimits, "TimeLimits(total=60.0)", TypeError)
+    for name, value in {**msgspec.structs.asdict(retry), **msgspec.structs.asdict(limits)}.items():
+        if value is not None and not value >= 0:
+            raise ValueError(f"{name} is {value}, expected a number that is not negative")
+    return Settings(retry=retry, limits=limits, refuse_text_calls=refuse_text_calls, telemetry=telemetry)
+
+
 class Request(msgspec.Struct, frozen=True, repr_omit_defaults=True):
     """An HTTP request. Its headers hold a key, its address may: its repr shows none.
 
@@ -92,6 +102,10 @@ def prepare(
     context = msgspec.structs.replace(
         context, messages=tuple(itertools.starmap(_checked_message, enumerate(context.messages)))
     )
+    if type(key) not in (str, type(None)):
+        raise TypeError(f"key is {_a(type(key))}, expected a str")
+    if key is not None and not key.strip():
+        raise RequestError("key is empty: leave it out where none is needed")
     if model.protocol not in NAMES:
         load(model.protocol)  # which says what there is
     protocol: Any = importlib.import_module(f"{__package__}.protocols.{NAMES[model.protocol]}.request")
@@ -104,15 +118,32 @@ def prepare(
     content = encode(_body(protocol, model, context, options), "the request")
     url = protocol.url(model)
     secrets = secrets_in(url, headers, own)
-    if not url.isprintable():
-        raise RequestError(f"the address {mask(url, secrets)!r} holds characters that an address cannot carry")
+    if fault := _fault_of(url, model.base_url):
+        raise RequestError(f"base_url {mask(model.base_url, secrets)!r} {fault}")
     return Request("POST", url, headers, content, secrets)
+
+
+def _fault_of(url: str, base_url: str) -> str:
+    """What is wrong with an address, "" where nothing is."""
+    if not (url.isprintable() and base_url.isprintable()):
+        return "holds characters that an address cannot carry"
+    try:
+        address, base = urlsplit(url), urlsplit(base_url)
+        if address.scheme not in ("http", "https") or not address.hostname:
+            return "does not begin with http:// or https:// and a host"
+        _ = address.port
+    except ValueError as error:
+        return f"is no address: {error}"
+    own = address.path.removeprefix(base.path.rstrip("/"))
+    if base.path.rstrip("/").endswith(own):
+        return f"ends with {own}, which is put behind it: leave that out"
+    return ""
 
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-def _checked(what: str, value: T, kind: type[T], example: str) -> T:
+def _checked(what: str, value: T, kind: type[T], example: str, error_kind: type[Exception] = RequestError) -> T:
     """`value` with its fields as they are declared, lists as tuples: a struct does not look at what it is made of."""
     if not isinstance(value, kind):
         raise TypeError(f"{what} is {_a(type(value))}, expected {_a(kind)}, such as {example}")
@@ -120,8 +151,8 @@ def _checked(what: str, value: T, kind: type[T], example: str) -> T:
         return msgspec.convert(msgspec.structs.asdict(value), kind)
     except msgspec.ValidationError as error:
         fault, _, place = str(error).partition(" - at `$")
-        hint = f"Write it as in {example}" if "`object`" in fault else ""
-        raise RequestError(f"{what}{place.rstrip('`')}: {fault}", hint=hint) from None
+        hint = f". Write it as in {example}" if place.startswith((".messages[", ".content[", ".results[")) else ""
+        raise error_kind(f"{what}{place.rstrip('`')}: {fault}{hint}") from None
 
 
 def _checked_message(place: int, message: HistoryMessage) -> HistoryMessage:
@@ -160,7 +191,10 @@ def reading_of(
     """How the answer to a call is read. Raises `TypeError` for an option of the call that there is not."""
     if unknown := call.keys() - CallOptions.__annotations__.keys():
         raise TypeError(f"a call takes {', '.join(CallOptions.__annotations__)}, not {', '.join(sorted(unknown))}")
-    accept = set(call.get("accept", ()))
+    given: Any = call.get("accept", ())
+    if isinstance(given, str):
+        raise TypeError(f"accept: expected a collection of stop reasons, got the single {given!r}")
+    accept = set(given)
     if options.stop_sequences:
         accept.add("stop_sequence")
 

@@ -274,10 +274,10 @@ class Watchdog:
     def _look(self) -> float:
         """The alarm went off: the deadline has moved since, or it has passed: for whoever reads now, and
         not for a reader who is busy."""
-        due = self._deadlines.due
+        paused, due = self._deadlines.paused, self._deadlines.due  # in this order: see `Deadlines.wait`
         if due > time.monotonic():
             return due
-        if not self._deadlines.paused:
+        if not paused:
             self.late = True
             self._end()
         return math.inf

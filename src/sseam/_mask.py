@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 from urllib.parse import parse_qsl, quote, urlsplit
 
+import msgspec
+
 from .errors import SseamError
 
 __all__ = ["SECRET_HEADER", "SECRET_PARAMETER", "SECRET_TOKENS", "SECRET_WORDS", "mask", "mask_error", "secrets_in"]
@@ -30,11 +32,11 @@ def secrets_in(url: str, headers: Mapping[str, str], own: Iterable[str] = ()) ->
         address = urlsplit(url)
         values |= {value for name, value in parse_qsl(address.query) if SECRET_PARAMETER.search(name)}
         values |= {part for part in (address.username, address.password) if part}
-    values |= {quote(value, safe="") for value in values}
+    values |= {written for value in values for written in (quote(value, safe=""), value.replace("/", "\\/"))}
     return tuple(sorted((value for value in values if len(value) >= _SHORTEST), key=lambda value: (-len(value), value)))
 
 
-_FIELDS = ("args", "detail", "hint", "message", "type", "code", "raw")
+_FIELDS = ("args", "detail", "hint", "message", "type", "code", "raw", "tail")
 
 
 def mask(value: Any, secrets: Iterable[str]) -> Any:
@@ -75,12 +77,24 @@ def _ends(secret: str) -> re.Pattern[str]:
 
 
 def mask_error(error: SseamError, secrets: tuple[str, ...]) -> None:
-    """Replace the secrets in what the error says and in what it keeps of the service's answer."""
-    if secrets:
-        for name in _FIELDS:
-            if hasattr(error, name):
-                try:
-                    shown = mask(getattr(error, name), secrets)
-                except RecursionError:  # an answer that is nested too deeply to be searched is not kept
-                    shown = "***"
-                setattr(error, name, shown)
+    """Replace the secrets in what the error says, in what it keeps of the service's answer, and in what caused it."""
+    if not secrets:
+        return
+    for name in _FIELDS:
+        if hasattr(error, name):
+            setattr(error, name, _masked(getattr(error, name), secrets))
+    if error.partial is not None and error.partial.raw:
+        error.partial = msgspec.structs.replace(error.partial, raw=_masked(error.partial.raw, secrets))
+    seen: set[int] = set()
+    cause = error.__cause__ or error.__context__
+    while cause is not None and id(cause) not in seen:  # a traceback shows them all
+        seen.add(id(cause))
+        cause.args = _masked(cause.args, secrets)
+        cause = cause.__cause__ or cause.__context__
+
+
+def _masked(value: Any, secrets: tuple[str, ...]) -> Any:
+    try:
+        return mask(value, secrets)
+    except RecursionError:  # an answer that is nested too deeply to be searched is not kept
+        return {} if isinstance(value, dict) else "***"

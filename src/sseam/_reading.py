@@ -6,7 +6,9 @@ events, and wait when they are told to.
 
 from __future__ import annotations
 
+import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,7 @@ import msgspec
 from . import response as http
 from ._broken import is_broken_connection, transport_error
 from ._mask import mask, mask_error
-from .deadlines import NO_LIMITS, Deadlines, TimeLimits
+from .deadlines import NO_LIMITS, Deadlines, Limit, TimeLimits
 from .encoding import Decoder, decoder
 from .errors import ApiError, FramingError, SseamError, StreamAborted, TransportError, TruncatedStream
 from .events import Done, Event, Failed, Start, TextDelta, UsageUpdate
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["Reading"]
 
 _ERROR_BODY_SECONDS = 10.0
+# As long as the longest frame: an image may be in it.
+_LONGEST_BODY = 64 << 20
 _NO_RETRY = Retry(max_retries=0)
 
 
@@ -96,6 +100,8 @@ class Reading:
         self.iterated = False
         self._closed = False
         self._committed = False  # the end was handed out
+        self._ending = threading.Lock()  # for what must be either handed out or given up, and told once
+        self._told = False
         self._began: float | None = None
         self._first_event: float | None = None
         self._first_text: float | None = None
@@ -104,7 +110,7 @@ class Reading:
         self._started = False  # a Start was given to the reader
         self._response: Response | None = None
         self._decoder: Decoder | None = None
-        self._body: list[bytes] | None = None  # gathered where the response is no stream of events
+        self._body: bytearray | None = None  # gathered where the response is no stream of events
         self._looked = False  # the first byte was looked at
         self._plain = True  # chunks go straight to the parser
         self._marked = False  # content and text have come: nothing is to be noted any more
@@ -142,18 +148,20 @@ class Reading:
             return None
         event = self.events.popleft()
         if event is self.result:
-            self._committed = True
+            self._commit()
             if type(event) is Failed:
                 raise event.error.with_traceback(None)
         return event
 
     def message(self) -> Message:
         """The final message. Raises the error of a fault."""
-        if self.given_up is not None:
+        with self._ending:
+            given_up = self.given_up
+            self._committed = self._committed or (given_up is None and self.result is not None)
+        if given_up is not None:
             if self._closed:
-                raise self.given_up.with_traceback(None)
+                raise given_up.with_traceback(None)
             return self.partial
-        self._committed = True
         match self.result:
             case Done(_, message):
                 return message
@@ -172,12 +180,24 @@ class Reading:
             return
         timing = self._timing(time.monotonic())
         partial = msgspec.structs.replace(self.partial, stop_reason="aborted", complete=False, timing=timing)
-        self._closed = closed
         how = "closed before its end was read" if closed else "aborted"
-        self.given_up = StreamAborted(f"the stream was {how}", partial=partial)
+        error = StreamAborted(f"the stream was {how}", partial=partial)
+        with self._ending:
+            if self._committed or self.given_up is not None:
+                return
+            self._closed = closed
+            self.given_up = error
         self.over = True
-        if self.result is None:
-            self._end(partial, self.given_up)
+        if self.result is None and self.attempts:
+            self._note_failure(self.attempts[-1], error)
+        self._end(partial, error)
+
+    def _commit(self) -> None:
+        """The end is handed out, unless the reader gave up: one of the two, whichever comes first."""
+        with self._ending:
+            if self.given_up is not None:
+                raise self.given_up.with_traceback(None)
+            self._committed = True
 
     # ---- what the source says
 
@@ -210,16 +230,82 @@ class Reading:
         self._plain = False
         kind = http.reads_as(response)
         if kind != "events" and not (kind == "body" and self._protocol in ARRAYS):
-            self._body = []
+            self._body = bytearray()
         if kind == "refusal":
             self.deadlines.allow(_ERROR_BODY_SECONDS, time.monotonic())
 
     def feed(self, chunk: bytes | None) -> None:
         """More of the body; None: it ended."""
-        if not self._plain or chunk is None:
-            chunk = self._prepare(chunk)
-            if not chunk:
-                return
+        if self._plain and chunk is not None:
+            self._parse(chunk)
+        elif chunk and self._decoder is not None:
+            self._undo(self._decoder, chunk)
+        else:
+            self._take_in(chunk)
+
+    def interrupted(self, *, late: bool) -> None:
+        """The read was ended: by `abort`, or because a time limit passed."""
+        if not late or self.over:
+            return
+        if self._is_refusal():
+            self._refuse()
+            return
+        self._fail(self._late(self.deadlines.passed(time.monotonic())))
+
+    def _late(self, which: Limit) -> TransportError:
+        words = {
+            "connect": "no connection was made",
+            "first_event": "no event came",
+            "idle": "nothing but pings came",
+            "total": "the call did not end",
+        }
+        seconds = getattr(self.deadlines.limits, which)
+        within = "" if seconds is None else f" of {seconds:g} s"
+        return TransportError(f"{words[which]} within its limit{within} (TimeLimits.{which})", timeout=which)
+
+    def break_off(self, cause: BaseException) -> None:
+        """The source raised. What is no fault of the connection passes through."""
+        if isinstance(cause, Exception):
+            _leave_out_own_frames(cause)
+        if self.over:
+            # What a source raises that was given up does not matter; a cancellation is somebody else's.
+            if not isinstance(cause, Exception):
+                raise cause
+        elif isinstance(cause, SseamError):
+            self._fail(cause)
+        elif not is_broken_connection(cause):
+            foreign = StreamAborted(f"the source of the bytes raised {type(cause).__name__}")
+            foreign.__cause__ = cause
+            self._fail(foreign)
+            raise cause
+        elif self._is_refusal():
+            self._refuse()
+        else:
+            error = transport_error(cause, started=self.deadlines.progressed is not None)
+            now = time.monotonic()
+            if error.timeout is not None:
+                # The library's own timeout stands for whichever limit was the shorter one.
+                early = error.timeout == "connect" and now < self.deadlines.due
+                error = self._late("connect" if early else self.deadlines.passed(now))
+            error.__cause__ = cause
+            self._fail(error)
+
+    def start_over(self) -> None:
+        """The pause is over: the next attempt may begin."""
+        self.fresh = True
+        self._waited, self.pause = self.pause or 0.0, None
+        if self._resumed:
+            self.parser.reconnect()
+        else:
+            self.parser = self._make_parser()
+            self._received = "nothing"
+        self._response = self._decoder = self._body = None
+        self._looked = False
+        self._plain = True
+
+    # ---- inside
+
+    def _parse(self, chunk: bytes) -> None:
         now = time.monotonic()
         deadlines = self.deadlines
         deadlines.seen = now
@@ -240,85 +326,39 @@ class Reading:
             deadlines.progressed = now
             deadlines.paused = True
 
-    def interrupted(self, *, late: bool) -> None:
-        """The read was ended: by `abort`, or because a time limit passed."""
-        if not late or self.over:
-            return
-        if self._is_refusal():
-            self._refuse()
-            return
-        which = self.deadlines.passed(time.monotonic())
-        words = {"first_event": "no event came within its limit", "idle": "nothing but pings came within its limit"}
-        self._fail(TransportError(words.get(which, "the call took longer than its limit"), timeout=which))
+    def _undo(self, decoder: Decoder, chunk: bytes) -> None:
+        """More of a body in a content coding."""
+        try:
+            for piece in decoder.decode(chunk):
+                self._take_in(piece)
+                if self.over or self.pause is not None:
+                    return
+        except FramingError as error:
+            self._fail(self._undecodable(error))
 
-    def break_off(self, cause: BaseException) -> None:
-        """The source raised. What is no fault of the connection passes through."""
-        if isinstance(cause, Exception):
-            _leave_out_own_frames(cause)
-        if self.over:
-            # What a source raises that was given up does not matter; a cancellation is somebody else's.
-            if not isinstance(cause, Exception):
-                raise cause
-        elif isinstance(cause, SseamError):
-            self._fail(cause)
-        elif not is_broken_connection(cause):
-            self._fail(StreamAborted(f"the source of the bytes raised {type(cause).__name__}"))
-            raise cause
-        elif self._is_refusal():
-            self._refuse()
-        else:
-            error = transport_error(cause, started=self.deadlines.progressed is not None)
-            now = time.monotonic()
-            if error.timeout in ("first_event", "idle") or (error.timeout and now >= self.deadlines.due):
-                # The library's own timeout stands for whichever limit was the shorter one.
-                error.timeout = self.deadlines.passed(now)
-            error.__cause__ = cause
-            self._fail(error)
-
-    def start_over(self) -> None:
-        """The pause is over: the next attempt may begin."""
-        self.fresh = True
-        self._waited, self.pause = self.pause or 0.0, None
-        if self._resumed:
-            self.parser.reconnect()
-        else:
-            self.parser = self._make_parser()
-            self._received = "nothing"
-        self._response = self._decoder = self._body = None
-        self._looked = False
-        self._plain = True
-
-    # ---- inside
-
-    def _prepare(self, chunk: bytes | None) -> bytes | None:
-        """What the parser gets of a chunk of a response of which not all is known, or which has to be
-        decoded or gathered; nothing where it gets nothing. The end goes to the parser here."""
+    def _take_in(self, chunk: bytes | None) -> None:
+        """More of a body of which not all is known, or that is gathered; the end of one."""
         if chunk:
             self.deadlines.seen = time.monotonic()
             if self._received == "nothing":
                 self._received = "bytes"
-            if self._decoder is not None:
-                try:
-                    chunk = self._decoder.decode(chunk)
-                except FramingError as error:
-                    self._fail(self._undecodable(error))
-                    return None
-        if chunk and not self._looked and self._body is None:
-            self._look_at(chunk)
+            if not self._looked and self._body is None:
+                self._look_at(chunk)
         if self._body is not None:
             self._gather(self._body, chunk)
-            return None
-        if chunk is None and not self._go_on(TruncatedStream("the body ended before the stream")):
-            self._add(self.parser.finish(), time.monotonic())
+            return
         self._plain = self._looked and self._decoder is None
-        return chunk
+        if chunk:
+            self._parse(chunk)
+        elif chunk is None and not self._go_on(TruncatedStream("the body ended before the stream")):
+            self._add(self.parser.finish(), time.monotonic())
 
     def _look_at(self, chunk: bytes) -> None:
         """A body that begins as JSON is one, unless the protocol streams arrays."""
         first = chunk.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]
         self._looked = bool(first)
         if first == b"{" or (first == b"[" and self._protocol not in ARRAYS):
-            self._body = []
+            self._body = bytearray()
 
     def _is_refusal(self) -> bool:
         return self._response is not None and http.reads_as(self._response) == "refusal"
@@ -329,16 +369,18 @@ class Reading:
             return fault
         return http.undecodable(self._protocol, response, fault)
 
-    def _gather(self, body: list[bytes], chunk: bytes | None) -> None:
+    def _gather(self, body: bytearray, chunk: bytes | None) -> None:
         """More of a body that is read as a whole."""
         assert self._response is not None
         if chunk:
-            body.append(chunk)
+            body += chunk
         if self._is_refusal():
-            if chunk is None or sum(map(len, body)) > http.MAX_ERROR_BODY:
+            if chunk is None or len(body) > http.MAX_ERROR_BODY:
                 self._refuse()
+        elif len(body) > _LONGEST_BODY:
+            self._fail(FramingError(f"the body is longer than {_LONGEST_BODY:,} bytes, and no event stream"))
         elif chunk is None:
-            whole = b"".join(body)
+            whole = bytes(body)
             error = http.error_in(self._protocol, self._response, whole)
             if error is not None:
                 self._fail(error)
@@ -348,7 +390,7 @@ class Reading:
     def _refuse(self) -> None:
         assert self._response is not None
         # Masked before it is cut to what is shown: half of a key is too much of it.
-        body = mask(b"".join(self._body or ()), self._secrets)
+        body = mask(bytes(self._body or b""), self._secrets)
         self._fail(http.refusal(self._protocol, self._response, body))
 
     def _add(self, events: list[Event], now: float) -> None:
@@ -412,9 +454,9 @@ class Reading:
         request = self._resume(self.parser.state)
         if request is None or self._resumed >= self._retry.max_retries:
             return False
-        seconds = back_off(self._retry, self._resumed + 1)
-        now = time.monotonic()
-        if not self.deadlines.fits(seconds, now):
+        asked = error.retry_after if isinstance(error, ApiError) else None
+        seconds = back_off(self._retry, self._resumed + 1) if asked is None else asked
+        if seconds > self._retry.max_retry_after or not self.deadlines.fits(seconds, time.monotonic()):
             return False
         self._resumed += 1
         self.request = request
@@ -442,16 +484,14 @@ class Reading:
             error.delivered = self._received == "content"
         if self.attempts:
             attempt = self.attempts[-1]
-            attempt.error = attempt.error or error
-            if error.partial is not None and self._received not in ("nothing", "bytes"):
-                usage = error.partial.usage
-                attempt.usage = usage if usage.input_tokens is not None or usage.output_tokens is not None else None
+            self._note_failure(attempt, error)
             if isinstance(error, ApiError) and error.request_id is None:
                 error.request_id = attempt.request_id
             seconds = wait(self._retry, attempt.number, error, self._received)
             if seconds is not None and self.deadlines.fits(seconds, now):
                 self._pause(seconds)
                 return
+            self._say_which(error)
         partial = error.partial or self.parser.partial
         if self._began is not None:
             partial = msgspec.structs.replace(partial, timing=self._timing(now))
@@ -460,6 +500,25 @@ class Reading:
         self.over = True
         self.events.append(self.result)
         self._end(partial, error)
+
+    def _say_which(self, error: SseamError) -> None:
+        """Add to the error of a whole call what was asked, and how often."""
+        if self.request is None or not isinstance(error, ApiError | TransportError):
+            return
+        said = [error.hint] if error.hint else []
+        asked = error.retry_after if isinstance(error, ApiError) else None
+        if asked is not None and asked > self._retry.max_retry_after:
+            said.append(f"The service asks to wait {asked:g} s, more than Retry.max_retry_after")
+        count = len(self.attempts)
+        where = mask(f"{self.request.method} {self.request.url}", self._secrets)
+        said.append(f"{where}{f', {count} attempts' if count > 1 else ''}")
+        error.hint = ". ".join(said)
+
+    def _note_failure(self, attempt: Attempt, error: SseamError) -> None:
+        attempt.error = attempt.error or error
+        if error.partial is not None and self._received not in ("nothing", "bytes"):
+            usage = error.partial.usage
+            attempt.usage = usage if usage.input_tokens is not None or usage.output_tokens is not None else None
 
     def _timing(self, now: float) -> Timing | None:
         began = self._began
@@ -472,8 +531,14 @@ class Reading:
         )
 
     def _end(self, message: Message, error: SseamError | None) -> None:
-        if self._on_end is not None:
+        with self._ending:
+            told, self._told = self._told, True
+        if self._on_end is None or told:
+            return
+        try:
             self._on_end(message, error)
+        except Exception as fault:  # of a hook that only looks on
+            warnings.warn(f"the telemetry of a call failed: {fault!r}", RuntimeWarning, stacklevel=2)
 
 
 def _leave_out_own_frames(error: Exception) -> None:

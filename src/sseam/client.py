@@ -21,14 +21,15 @@ import functools
 import itertools
 import math
 import socket
+import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
 from ._abandon import Abandonable, Abandoned
 from ._alarm import Alarm
-from ._call import CallOptions, Request, Settings, prepare, reading_of
+from ._call import CallOptions, Request, make_settings, prepare, reading_of
 from ._httpx import INTERRUPT, installed, is_networked, require
 from ._reading import Reading
 from ._wait import later, shielded
@@ -84,7 +85,9 @@ class AsyncClient:
             require(http, "AsyncClient")
         self._http: Any = http
         self._is_own = http is None
-        self._settings = Settings(retry=retry, limits=limits, refuse_text_calls=refuse_text_calls, telemetry=telemetry)
+        self._settings = make_settings(
+            retry=retry, limits=limits, refuse_text_calls=refuse_text_calls, telemetry=telemetry
+        )
         self._environ = environ
 
     def stream(
@@ -156,8 +159,11 @@ class Client:
             require(http, "Client")
         self._http: Any = http
         self._is_own = http is None
-        self._settings = Settings(retry=retry, limits=limits, refuse_text_calls=refuse_text_calls, telemetry=telemetry)
+        self._settings = make_settings(
+            retry=retry, limits=limits, refuse_text_calls=refuse_text_calls, telemetry=telemetry
+        )
         self._environ = environ
+        self._making = threading.Lock()
 
     def stream(
         self, model: Model, context: Context, options: Options = Options(), **call: Unpack[CallOptions]
@@ -175,10 +181,11 @@ class Client:
             return stream.message()
 
     def _get_http(self) -> Any:
-        if self._http is None:
-            library = installed()
-            self._http = library.Client(timeout=None, limits=library.Limits(max_connections=None))
-        return self._http
+        with self._making:
+            if self._http is None:
+                library = installed()
+                self._http = library.Client(timeout=None, limits=library.Limits(max_connections=None))
+            return self._http
 
     def close(self) -> None:
         """Close the HTTP client, if it was made here."""
@@ -355,11 +362,8 @@ class _Connection:
         if response is None:
             return
         if ended and chunks is not None and _is_reusable(response):
-            timer = Alarm(functools.partial(_give_up, _connection(response)))
-            timer.set(time.monotonic() + _GRACE)
-            with contextlib.suppress(Exception):
+            with _grace(_connection(response)), contextlib.suppress(Exception):
                 collections.deque(itertools.islice(chunks, _BUFFERED), maxlen=0)
-            timer.cancel()
         response.close()
 
 
@@ -391,6 +395,23 @@ def _shut_down(connection: Any) -> bool:
     return True
 
 
-def _give_up(connection: Any) -> float:
-    _shut_down(connection)
-    return math.inf
+@contextlib.contextmanager
+def _grace(connection: Any) -> Generator[None]:
+    """Shut a connection down if what is read of it takes too long; not once that is over: it may serve another call."""
+    lock = threading.Lock()
+    over = False
+
+    def give_up() -> float:
+        with lock:
+            if not over:
+                _shut_down(connection)
+        return math.inf
+
+    alarm = Alarm(give_up)
+    alarm.set(time.monotonic() + _GRACE)
+    try:
+        yield
+    finally:
+        with lock:
+            over = True
+        alarm.cancel()

@@ -7,10 +7,14 @@ Idle is who is waited for: while the reader is busy with an event, its clock sta
 from __future__ import annotations
 
 import math
+from typing import Literal, TypeAlias
 
 import msgspec
 
-__all__ = ["NO_LIMITS", "Deadlines", "TimeLimits"]
+__all__ = ["NO_LIMITS", "Deadlines", "Limit", "TimeLimits"]
+
+Limit: TypeAlias = Literal["connect", "first_event", "idle", "total"]
+"""The name of a limit, as in `TimeLimits`."""
 
 
 class TimeLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,16 +40,17 @@ class Deadlines:
     """The limits of one call as it goes on. Times are those of `time.monotonic`.
 
     Attributes:
+        limits: what they are.
         due: when reading must have brought something; `math.inf` for never. It stands still while `paused`.
         paused: an event came and nobody has waited for the next one yet.
         seen: when the last bytes came, None before the first.
         progressed: when the last event that says something came, None before the first.
     """
 
-    __slots__ = ("_begun", "_idle", "_limits", "_over", "due", "paused", "progressed", "seen")
+    __slots__ = ("_begun", "_idle", "_over", "due", "limits", "paused", "progressed", "seen")
 
     def __init__(self, limits: TimeLimits) -> None:
-        self._limits = limits
+        self.limits = limits
         self._idle = math.inf if limits.idle is None else limits.idle
         self._over = math.inf
         self._begun = False
@@ -58,16 +63,16 @@ class Deadlines:
         """An attempt begins; the first one starts the call."""
         if not self._begun:
             self._begun = True
-            self._over = now + _seconds(self._limits.total)
+            self._over = now + _seconds(self.limits.total)
         self.seen = self.progressed = None
         self.paused = False
-        self.due = min(now + _seconds(self._limits.first_event), self._over)
+        self.due = min(now + _seconds(self.limits.first_event), self._over)
 
     def wait(self, now: float) -> None:
         """The reader waits for the next event."""
-        self.paused = False
         due = now + self._idle
         self.due = due if due < self._over else self._over
+        self.paused = False  # last: who sees it from another thread is to find the new deadline
 
     def stop(self) -> None:
         """The attempt is over, and the next one has not begun."""
@@ -82,7 +87,7 @@ class Deadlines:
         """Whether the call may still go on after `wait` seconds."""
         return now + wait < self._over
 
-    def passed(self, now: float) -> str:
+    def passed(self, now: float) -> Limit:
         """Which limit has passed: "first_event", "idle" or "total"."""
         if now >= self._over:
             return "total"

@@ -53,8 +53,9 @@ class Response(msgspec.Struct, frozen=True):
 
     @property
     def media_type(self) -> str:
-        """The content type without its parameters, in lower case; "" where there is none."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        """The content type without its parameters, in lower case, the first where there are several; "" where there is
+        none."""
+        return self.headers.get("content-type", "").partition(",")[0].partition(";")[0].strip().lower()
 
 
 def reads_as(response: Response) -> Literal["events", "body", "refusal"]:
@@ -190,8 +191,8 @@ _TITLE = re.compile(r"<title[^>]{0,100}>([^<]{1,200})", re.IGNORECASE)
 
 def _describe(response: Response, body: bytes) -> str:
     """A text for a refusal that gives no reason that can be read."""
-    if 300 <= response.status < 400:
-        target = response.headers.get("location", "nowhere").partition("?")[0]
+    target = response.headers.get("location", "").partition("?")[0]
+    if 300 <= response.status < 400 and target:
         return f"redirected to {target}, which is not followed: the key is for the address that was given"
     text = body[:4096].decode("utf-8", "replace")
     if not text.strip():
@@ -199,7 +200,7 @@ def _describe(response: Response, body: bytes) -> str:
     if text.lstrip().startswith("<"):
         title = _TITLE.search(text)
         return f"a page: {' '.join(title[1].split())}" if title else f"a page: {excerpt(text)}"
-    return text.strip()[:500]
+    return "".join(char if char.isprintable() or char in "\n\t" else repr(char)[1:-1] for char in text.strip()[:500])
 
 
 def _no_event_stream(response: Response, body: bytes) -> FramingError:

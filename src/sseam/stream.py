@@ -144,7 +144,7 @@ class Stream(_Liveness):
             except Interrupted as stop:
                 reading.interrupted(late=stop.late)
             except BaseException as cause:
-                if not watchdog.late:
+                if not (watchdog.late and isinstance(cause, Exception)):
                     self._break_off(cause)
             if watchdog.late:
                 reading.interrupted(late=True)

@@ -68,6 +68,10 @@ _PROVIDERS = {
 def request_attributes(model: Model, options: Options) -> dict[str, Any]:
     """What a span says of the request: values that were set, and nothing of what was said."""
     address = urlsplit(model.base_url)
+    try:
+        port = address.port
+    except ValueError:  # it is none, which the call will show
+        port = None
     asked = {name: getattr(options, field) for field, name in _OPTIONS.items()}
     provider = model.dialect or model.protocol
     return {
@@ -75,7 +79,7 @@ def request_attributes(model: Model, options: Options) -> dict[str, Any]:
         "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
         "gen_ai.request.model": model.id,
         "server.address": address.hostname or "",
-        **({"server.port": address.port} if address.port else {}),
+        **({"server.port": port} if port else {}),
         **{name: value for name, value in asked.items() if value not in (None, ())},
     }
 

@@ -140,6 +140,10 @@ def _beside(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".sse") + ".json")
 
 
+def _as_it_is(chunk: bytes) -> tuple[bytes, ...]:
+    return (chunk,)
+
+
 def _write(path: Path, data: bytes) -> None:
     unfinished = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
@@ -174,7 +178,7 @@ class Recorder:
         self._started = clock()
         self._status = 200
         self._headers: Mapping[str, str] = {}
-        self._decode: Callable[[bytes], bytes] = bytes
+        self._decode: Callable[[bytes], Iterable[bytes]] = _as_it_is
         self._chunks: list[tuple[float, bytes]] = []
         self._finished = False
 
@@ -188,7 +192,7 @@ class Recorder:
 
         self._status, self._headers = status, headers
         undo = decoder(next((value for name, value in headers.items() if name.lower() == "content-encoding"), ""))
-        self._decode = bytes if undo is None else undo.decode
+        self._decode = _as_it_is if undo is None else undo.decode
 
     def iter(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """The chunks of the body, passed on as they are. Closing the iterator closes `chunks`."""
@@ -224,7 +228,7 @@ class Recorder:
 
     def _note(self, chunk: bytes) -> None:
         at = round(self._clock() - self._started, 6)
-        self._chunks.append((at, self._decode(chunk)))
+        self._chunks += [(at, piece) for piece in self._decode(chunk)]
 
     def finish(self, ending: Ending, error: Exception | None = None) -> None:
         """Write the recording, which ended so. Does nothing the second time."""
