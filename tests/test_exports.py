@@ -56,6 +56,14 @@ FIXED = [
     "Context",
     "Model",
     "Options",
+    "SystemPart",
+    "TextContent",
+    "ImageContent",
+    "DocumentContent",
+    "NamedTool",
+    "OutputSchema",
+    "CachePolicy",
+    "ToolResultMessage",
     "Tool",
     "ToolResult",
     "AsyncClient",
@@ -89,11 +97,18 @@ def test_the_edges_are_loaded_when_they_are_asked_for() -> None:
     assert done.stdout.strip() == "[] [] 1"
 
 
-@pytest.mark.parametrize("name", ["faults", "models", "record", "replay", "serve", "tap", "testing"])
+@pytest.mark.parametrize("name", sorted(sseam._MODULES))
 def test_a_module_can_be_imported_as_one(name: str) -> None:
     module = importlib.import_module(f"sseam.{name}")
     assert module is getattr(sseam, name)
     assert all(hasattr(module, part) for part in module.__all__)
+
+
+@pytest.mark.parametrize("name", ["agent", "content", "context", "cost", "testing", "tools"])
+def test_a_module_is_there_after_a_bare_import(name: str) -> None:
+    code = f"import sseam; print(sseam.{name}.__name__, {name!r} in dir(sseam))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == f"sseam.{name} True"
 
 
 def test_no_other_name() -> None:

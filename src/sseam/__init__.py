@@ -70,7 +70,7 @@ from .sse import Frame, Framer, Limits, Tail
 from .stream import AsyncStream, Stream, aiter_events, iter_events
 
 if TYPE_CHECKING:
-    from . import faults, models, record, replay, serve, tap, testing
+    from . import agent, content, context, cost, faults, models, record, replay, serve, tap, testing, tools
     from .agent import (
         AgentRun,
         BoundModel,
@@ -82,7 +82,19 @@ if TYPE_CHECKING:
     from .agent.cancel import CancelToken
     from .agent.execute import ToolExecutor
     from .client import AsyncClient, Client
-    from .context import Context, Model, Options, ToolResultMessage, UserMessage, assistant
+    from .content import DocumentContent, ImageContent, TextContent
+    from .context import (
+        CachePolicy,
+        Context,
+        Model,
+        NamedTool,
+        Options,
+        OutputSchema,
+        SystemPart,
+        ToolResultMessage,
+        UserMessage,
+        assistant,
+    )
     from .forged import discard_protocol_violation
     from .tools import Tool, ToolContext, ToolError, ToolResult, tool
 
@@ -106,10 +118,17 @@ __all__ = [
     "Client",
     "Model",
     "Context",
+    "SystemPart",
     "UserMessage",
+    "TextContent",
+    "ImageContent",
+    "DocumentContent",
     "ToolResultMessage",
     "assistant",
     "Options",
+    "NamedTool",
+    "OutputSchema",
+    "CachePolicy",
     "TimeLimits",
     "Retry",
     "Attempt",
@@ -184,8 +203,9 @@ __all__ = [
     "StreamAborted",
     "RequestError",
     "Where",
-    # the edges: models to call; recordings made, replayed, served and damaged
+    # the edges: models to call and what that cost; recordings made, replayed, served and damaged
     "models",
+    "cost",
     "record",
     "tap",
     "replay",
@@ -193,6 +213,10 @@ __all__ = [
     "faults",
     "testing",
     # the parts
+    "agent",
+    "content",
+    "context",
+    "tools",
     "Dialect",
     "Frame",
     "Framer",
@@ -212,12 +236,39 @@ _EDGES = {
     "agent.cancel": ("CancelToken",),
     "agent.execute": ("ToolExecutor",),
     "client": ("AsyncClient", "Client"),
-    "context": ("Context", "Model", "Options", "ToolResultMessage", "UserMessage", "assistant"),
+    "content": ("DocumentContent", "ImageContent", "TextContent"),
+    "context": (
+        "CachePolicy",
+        "Context",
+        "Model",
+        "NamedTool",
+        "Options",
+        "OutputSchema",
+        "SystemPart",
+        "ToolResultMessage",
+        "UserMessage",
+        "assistant",
+    ),
     "forged": ("discard_protocol_violation",),
     "tools": ("Tool", "ToolContext", "ToolError", "ToolResult", "tool"),
 }
 _HOMES = {name: module for module, names in _EDGES.items() for name in names}
-_MODULES = frozenset({"faults", "models", "record", "replay", "serve", "tap", "testing"})
+_MODULES = frozenset(
+    (
+        "agent",
+        "content",
+        "context",
+        "cost",
+        "faults",
+        "models",
+        "record",
+        "replay",
+        "serve",
+        "tap",
+        "testing",
+        "tools",
+    )
+)
 
 
 def __getattr__(name: str) -> Any:
