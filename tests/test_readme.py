@@ -45,3 +45,12 @@ def test_there_are_two_commands_to_set_up_and_no_more() -> None:
 def test_the_tables_are_those_of_the_data() -> None:
     assert all(f"<!-- {name} -->" in README for name in TABLES)
     assert filled(README) == README
+
+
+@pytest.mark.parametrize(
+    "name",
+    "ToolResultMessage ImageContent OutputSchema NamedTool CachePolicy Options Retry TimeLimits FakeClient "
+    "run_agent_sync sseam.cost key_variable= extra_body thinking background fixtures/README.md".split(),
+)
+def test_what_a_reader_looks_for_is_there(name: str) -> None:
+    assert name in README
