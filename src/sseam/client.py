@@ -114,7 +114,7 @@ class AsyncClient:
     async def complete(
         self, model: Model, context: Context, options: Options = Options(), **call: Unpack[CallOptions]
     ) -> Message:
-        """The whole answer. It is streamed all the same, so that the time limits hold.
+        """The whole answer. It is streamed all the same, so that the time limits hold. Takes what `stream` takes.
 
         Raises:
             SseamError: what went wrong; its `partial` is the message so far.
@@ -143,7 +143,12 @@ class AsyncClient:
 
 
 class Client:
-    """Calls models, without an event loop. As `AsyncClient`."""
+    """Calls models, without an event loop.
+
+    Args:
+        http: an `httpx.Client`, or one of the same shape, which stays the caller's to close; made here without.
+        retry, limits, refuse_text_calls, telemetry, environ: as in `AsyncClient`.
+    """
 
     def __init__(
         self,
@@ -168,7 +173,18 @@ class Client:
     def stream(
         self, model: Model, context: Context, options: Options = Options(), **call: Unpack[CallOptions]
     ) -> Stream:
-        """The answer as it comes. As `AsyncClient.stream`."""
+        """The answer as it comes. The request is sent at the first read.
+
+        Args:
+            model: made by a function of `sseam.models`.
+            context: the conversation and the tools.
+            options: what else is asked for.
+            **call: `key`, `accept`, `strict`: as in `AsyncClient.stream`.
+
+        Raises:
+            RequestError: what was asked for cannot be sent, or there is no key.
+            TypeError: an argument that is none of these.
+        """
         request = prepare(model, context, options, call.get("key"), self._environ)
         reading = reading_of(model, context, options, request, self._settings, call)
         return Stream(_Connection(self._get_http, reading, self._settings.limits), reading)
@@ -176,7 +192,11 @@ class Client:
     def complete(
         self, model: Model, context: Context, options: Options = Options(), **call: Unpack[CallOptions]
     ) -> Message:
-        """The whole answer. As `AsyncClient.complete`."""
+        """The whole answer. Takes what `stream` takes.
+
+        Raises:
+            SseamError: what went wrong; its `partial` is the message so far.
+        """
         with self.stream(model, context, options, **call) as stream:
             return stream.message()
 
