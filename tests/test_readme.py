@@ -49,8 +49,22 @@ def test_the_tables_are_those_of_the_data() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    "ToolResultMessage ImageContent OutputSchema NamedTool CachePolicy Options Retry TimeLimits FakeClient "
-    "run_agent_sync sseam.cost key_variable= extra_body thinking background fixtures/README.md".split(),
+    [
+        "CachePolicy",
+        "FakeClient",
+        "ImageContent",
+        "NamedTool",
+        "OutputSchema",
+        "Retry",
+        "ToolResultMessage",
+        "background",
+        "extra_body",
+        "fixtures/README.md",
+        "key_variable=",
+        "run_agent_sync",
+        "sseam.cost",
+        "thinking=",
+    ],
 )
 def test_what_a_reader_looks_for_is_there(name: str) -> None:
     assert name in README
