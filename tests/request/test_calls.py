@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from sseam.request.calls import IdRule, wire_id
+from sseam.context import ToolResultMessage, assistant
+from sseam.message import ToolCall
+from sseam.request.calls import IdRule, answer_calls, wire_id
+from sseam.tools import ToolResult
 
 WORD = IdRule(alphabet="a-zA-Z0-9_-", max_length=16)
 
@@ -23,6 +26,18 @@ WORD = IdRule(alphabet="a-zA-Z0-9_-", max_length=16)
 )
 def test_accepts(rule, id, taken):
     assert rule.accepts(id) is taken
+
+
+def test_one_mark_stands_behind_the_last_of_the_results_that_turns_share():
+    turns = [assistant(ToolCall(id=id, name="f", arguments={}, arguments_json="{}")) for id in "abc"]
+    given = tuple(ToolResult(call_id=id, name="f") for id in "abc")
+    for cache in (True, False):
+        answered = answer_calls((*turns, assistant("so"), ToolResultMessage(given, cache=cache)))
+        assert [message.cache for message in answered if isinstance(message, ToolResultMessage)] == [
+            False,
+            False,
+            cache,
+        ]
 
 
 def test_a_made_id_shows_where_it_comes_from():

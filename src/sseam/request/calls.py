@@ -55,12 +55,15 @@ def answer_calls(messages: tuple[HistoryMessage, ...]) -> tuple[HistoryMessage, 
         for result in (result for message in given for result in message.results):
             results.setdefault(result.call_id, []).append(result)
         called: set[str] = set()
-        marked = any(message.cache for message in given)
-        for message in turn:
+        # However many turns share the results, one mark of the caller's is one breakpoint: behind the last of them.
+        calling = [number for number, message in enumerate(turn) if message.tool_calls]
+        marked = calling[-1:] if any(message.cache for message in given) else []
+        for number, message in enumerate(turn):
             answered.append(message)
             if calls := _distinct_calls(message):
                 called.update(call.id for call in calls)
-                answered.append(ToolResultMessage(tuple(_result_of(call, results) for call in calls), cache=marked))
+                own = tuple(_result_of(call, results) for call in calls)
+                answered.append(ToolResultMessage(own, cache=number in marked))
         for id in called & results.keys():
             if results[id]:
                 raise RequestError(f"there are two results for the tool call {id!r}")
