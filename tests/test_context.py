@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from sseam import models
+from sseam._call import prepare
 from sseam.content import DocumentContent, ImageContent, TextContent
 from sseam.context import (
     CachePolicy,
@@ -54,7 +55,23 @@ def test_a_tool_is_stored_as_what_the_model_sees_of_it():
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     tool = Tool(name="f", description="d", schema=schema, run=lambda args: args, strict=True)
     stored = Context.from_json(Context(tools=(tool,)).to_json())
-    assert stored.tools == ({"name": "f", "description": "d", "input_schema": schema, "strict": True},)
+    assert stored.tools == ({"name": "f", "description": "d", "inputSchema": schema, "strict": True},)
+
+
+@pytest.mark.parametrize("make", [models.anthropic, models.openai, models.openai_responses, models.gemini])
+@pytest.mark.parametrize("strict", [True, False, None])
+def test_a_stored_context_gives_the_same_request(make, strict):
+    schema = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}}
+    tools = (Tool(name="f", schema=schema, strict=strict, validate=False), Tool(name="g", description="d", schema={}))
+    context = Context(messages=(UserMessage("hi"),), tools=tools)
+    stored = Context.from_json(context.to_json())
+    first, second = (prepare(make("m"), each, Options(), key="k") for each in (context, stored))
+    assert first.content == second.content
+
+
+def test_an_output_limit_is_not_negative():
+    with pytest.raises(RequestError, match=r"options\.max_output_tokens"):
+        prepare(models.openai("m"), CONTEXTS[1], Options(max_output_tokens=-1), key="k")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ continued, with another provider too. Nothing here knows a wire format.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -118,10 +118,13 @@ class Context(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def _tool_data(tool: object) -> dict[str, Any]:
     if isinstance(tool, dict):
         return cast("dict[str, Any]", tool)
+    # In a form that is no provider's own (MCP's): each request then reads it as it reads the tool itself.
     source = cast("Any", tool)
-    data = {"name": source.name, "description": source.description, "input_schema": source.schema}
+    data = {"name": source.name, "description": getattr(source, "description", None), "inputSchema": source.schema}
     if getattr(source, "strict", None) is not None:
         data["strict"] = source.strict
+    if getattr(source, "cache", False):
+        data["cache_control"] = {"type": "ephemeral"}
     return data
 
 
@@ -171,7 +174,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     not have is left out. What cannot be left out without breaking a promise is a `RequestError`.
 
     Attributes:
-        max_output_tokens: limit of the output, reasoning included.
+        max_output_tokens: limit of the output, reasoning included; not negative.
         temperature, top_p, top_k, seed: sampling.
         stop_sequences: the output ends before the first of these.
         tool_choice: "auto", "none", "required" (some call must be made) or a `NamedTool`.
@@ -189,7 +192,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         extra_headers: set last; a header of the same name is replaced, whatever its case.
     """
 
-    max_output_tokens: int | None = None
+    max_output_tokens: Annotated[int, msgspec.Meta(ge=0)] | None = None
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
