@@ -13,6 +13,7 @@ from schemas import valid
 from sseam import models
 from sseam.content import TextContent
 from sseam.context import Context, Options, ToolResultMessage, UserMessage
+from sseam.handover import paired_server_tools
 from sseam.message import (
     Message,
     OpaqueBlock,
@@ -57,12 +58,15 @@ def history(answer: Message) -> Context:
     results = tuple(
         ToolResult(call_id=call.id, name=call.name, content=(TextContent("r"),)) for call in answer.tool_calls
     )
-    return Context(messages=(UserMessage("q"), answer, ToolResultMessage(results), UserMessage("go on")))
+    # A server's tool that was left open goes on where nothing but results follows.
+    open_turn = paired_server_tools(answer.content) != answer.content
+    said = () if open_turn and results else (UserMessage("go on"),)
+    return Context(messages=(UserMessage("q"), answer, ToolResultMessage(results), *said))
 
 
 def body(protocol: str, id: str, context: Context) -> dict[str, Any]:
     request = importlib.import_module(f"sseam.protocols.{NAMES[protocol]}.request")
-    return valid(protocol, request.body(MODELS[protocol][0](id), context, Options()))
+    return valid(protocol, request.body(MODELS[protocol][0](id), context, Options(skip_signatures=True)))
 
 
 def test_an_answer_goes_back_to_its_service_with_every_proof(answers):
@@ -82,6 +86,9 @@ def proofs(answer: Message) -> list[str]:
     blocks = [] if answer.protocol == "openai-chat" else list(answer.content)
     while blocks and isinstance(blocks[-1], ThinkingBlock):  # what it led to never came
         blocks.pop()
+    # Items are sent as new ones where reasoning of their answer has no proof.
+    lost = any(isinstance(block, ThinkingBlock) and not block.extra.get("encrypted_content") for block in blocks)
+    renamed = answer.protocol == "openai-responses" and lost
     for block in blocks:
         match block:
             case ThinkingBlock() | TextBlock() | ToolCall():
@@ -89,7 +96,11 @@ def proofs(answer: Message) -> list[str]:
             case RedactedThinkingBlock():
                 found.append(block.data)
             case ServerToolBlock() | OpaqueBlock():
-                found += (block.raw.get("id"), block.raw.get("thoughtSignature"), block.raw.get("encrypted_content"))
+                found += (
+                    None if renamed else block.raw.get("id"),
+                    block.raw.get("thoughtSignature"),
+                    block.raw.get("encrypted_content"),
+                )
     return [proof for proof in found if proof]
 
 

@@ -13,6 +13,7 @@ from sseam import models
 from sseam.content import DocumentContent, ImageContent, TextContent
 from sseam.context import ToolResultMessage, UserMessage, assistant
 from sseam.errors import RequestError
+from sseam.handover import paired_server_tools
 from sseam.message import (
     Message,
     OpaqueBlock,
@@ -26,11 +27,15 @@ from sseam.message import (
 )
 from sseam.request.calls import NOT_RUN, IdRule, answer_calls, translate_ids
 from sseam.tools import ToolResult
-from sseam.transform import Target, original_ids, paired_server_tools, repair
+from sseam.transform import Target, original_ids, repair
 
 CLAUDE = models.anthropic("claude-sonnet-4-5")
 SIGNED = Target(
-    model=CLAUDE, ids=IdRule(alphabet="a-zA-Z0-9_-", max_length=64, unique=True), thinking="signed", blank_text=True
+    model=CLAUDE,
+    ids=IdRule(alphabet="a-zA-Z0-9_-", max_length=64, unique=True),
+    thinking="signed",
+    needs_outcome=True,
+    blank_text=True,
 )
 PLAIN = Target(model=models.compatible("m", base_url="https://api.deepseek.com"), thinking="plain")
 NONE = Target(model=models.openai("gpt-4o"))
@@ -94,7 +99,7 @@ def test_a_refused_turn_goes(stop_reason):
 
 
 def test_b200_reasoning_goes_with_the_block_it_led_to():
-    paired = Target(model=models.openai_responses("gpt-5"), thinking="signed", paired=True)
+    paired = Target(model=models.openai_responses("gpt-5"), thinking="signed", needs_outcome=True, paired=True)
     thought = ThinkingBlock(thinking="", extra={"id": "rs_1", "encrypted_content": "e"})
     other = ThinkingBlock(thinking="", extra={"id": "rs_2", "encrypted_content": "e"})
     own = {"protocol": "openai-responses", "model": "gpt-5"}
@@ -187,6 +192,29 @@ def test_thinking_stays_where_an_empty_text_behind_it_goes():
     # A turn that waits for results must come back with its thinking.
     thought = ThinkingBlock(thinking="hm", signature="s")
     assert repair([HI, turn(thought, TextBlock(text=""), call())], SIGNED)[1].content == (thought, call())
+
+
+def test_thinking_at_the_end_stays_where_it_may():
+    gemini = Target(model=models.gemini("gemini-3-pro"), thinking="signed")
+    own = turn(
+        TextBlock(text="a"), ThinkingBlock(thinking="", signature="s"), protocol="gemini-generate", model="gemini-3-pro"
+    )
+    assert repair([HI, own], gemini)[1] == own
+
+
+def test_what_a_service_does_not_take_by_value_becomes_a_description():
+    picky = Target(model=CLAUDE, image_types=("image/png",), document_types=("text/*",))
+    vector = ImageContent(media_type="image/svg+xml", data="aGk=")
+    linked = ImageContent(media_type="image/svg+xml", url="https://x/i")
+    plain = DocumentContent(media_type="Text/CSV; charset=utf-8", data="aGk=")
+    archive = DocumentContent(media_type="application/zip", data="aGk=")
+    (user,) = repair([UserMessage((vector, linked, plain, archive))], picky)
+    assert user.content[1:3] == (linked, plain)
+    told = [json.loads(user.content[at].text) for at in (0, 3)]
+    assert [each["reason"] for each in told] == [
+        "an image of type image/svg+xml is not taken",
+        "a document of type application/zip is not taken",
+    ]
 
 
 def test_thinking_that_a_cut_left_at_the_end_goes():

@@ -8,65 +8,44 @@ but for the results of its calls: a history that grows keeps the bytes it had.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sized
-from typing import Literal, TypeAlias, TypeGuard, TypeVar
+from collections.abc import Callable, Iterable, Sized
+from fnmatch import fnmatchcase
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
 from .content import Content, DocumentContent, ImageContent, TextContent
-from .context import HistoryMessage, Model, ToolResultMessage, UserMessage, parts_of
+from .context import HistoryMessage, ToolResultMessage, UserMessage, parts_of
 from .errors import RequestError
+from .handover import cut_at_fallback, hand_over, item_id, paired_server_tools
 from .message import (
     Block,
     Message,
-    OpaqueBlock,
     RedactedThinkingBlock,
-    RefusalBlock,
     ServerToolBlock,
     TextBlock,
     ThinkingBlock,
-    ToolCall,
 )
-from .request.calls import IdRule, answer_calls, translate_ids, wire_ids
-from .request.families import same_model
+from .request import result_text, text_of
+from .request.calls import answer_calls, translate_ids, wire_ids
+from .target import Messages, Target, map_assistant, with_content, without
+from .tools import ToolResult
 
 __all__ = [
     "RULES",
     "Target",
-    "cut_at_fallback",
+    "close_server_tools",
     "describe_attachments",
     "drop_blank_text",
     "drop_empty_messages",
     "drop_lone_reasoning",
-    "hand_over",
     "keep_safe_turns",
+    "move_error_attachments",
     "original_ids",
-    "paired_server_tools",
+    "placeholder",
     "repair",
     "require_messages",
 ]
-
-Messages: TypeAlias = tuple[HistoryMessage, ...]
-
-
-class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """What a history is brought into shape for.
-
-    Attributes:
-        model: the model that will read it.
-        ids: the ids that its service takes.
-        thinking: what becomes of reasoning. "signed": only the model's own, with its proof, goes back. "own": the
-            model's own, with or without one. "plain": the service has a field of plain text for it, so another model's
-            goes back too. "none": it stays out.
-        paired: a reasoning item and the item that it led to are sent together or not at all.
-        blank_text: text of nothing but white space is refused.
-    """
-
-    model: Model
-    ids: IdRule = IdRule()
-    thinking: Literal["signed", "own", "plain", "none"] = "none"
-    paired: bool = False
-    blank_text: bool = False
 
 
 def repair(messages: Iterable[HistoryMessage], target: Target) -> Messages:
@@ -99,7 +78,7 @@ def keep_safe_turns(messages: Messages, _target: Target) -> Messages:
     Its calls go, and `answer_calls` then drops their results with them. Its reasoning goes: a cut
     block has no proof, or one for more than is there.
     """
-    return _map_assistant(messages, _safe)
+    return map_assistant(messages, _safe)
 
 
 def _safe(message: Message) -> Message:
@@ -107,165 +86,43 @@ def _safe(message: Message) -> Message:
         return msgspec.structs.replace(message, content=())
     if message.complete:
         return message
-    return _with(message, (TextBlock(text=block.text) for block in message.content if isinstance(block, TextBlock)))
-
-
-# Source: the provider's page on server-side fallback. `connector_text` has no type in the SDKs.
-_BEFORE_FALLBACK = ("connector_text",)
-
-
-def cut_at_fallback(messages: Messages, _target: Target) -> Messages:
-    """Before an Anthropic `fallback` block only what the answering model can read stays.
-
-    Reasoning, client calls and unpaired server calls of the model that declined go.
-    """
-    return _map_assistant(messages, _after_fallback)
-
-
-def _after_fallback(message: Message) -> Message:
-    places = [
-        at for at, block in enumerate(message.content) if isinstance(block, OpaqueBlock) and block.kind == "fallback"
-    ]
-    if not places:
-        return message
-    before, after = message.content[: places[-1]], message.content[places[-1] :]
-    kept = (block for block in paired_server_tools(before) if not _bound_to_declined(block))
-    return _with(message, (*kept, *after))
-
-
-def _bound_to_declined(block: Block) -> bool:
-    return isinstance(block, ThinkingBlock | RedactedThinkingBlock | ToolCall) or (
-        isinstance(block, OpaqueBlock) and block.kind in _BEFORE_FALLBACK
+    return with_content(
+        message, (TextBlock(text=block.text) for block in message.content if isinstance(block, TextBlock))
     )
 
 
-# ---- hand-over to another model
-
-# Fields of `extra` that only the model and account which minted them can read.
-_MINTED = frozenset({"id", "encrypted_content", "extra_content", "reasoning_opaque", "reasoning_details"})
-
-
-def hand_over(messages: Messages, target: Target) -> Messages:
-    """Only what the target can read goes to it.
-
-    A foreign model's reasoning goes out, or as plain text where there is a field for that: never as
-    text of the answer, which the model would imitate. The same for the target's own reasoning
-    without its proof. Proofs, item ids and server-tool blocks of others go out.
-    """
-
-    def own(message: Message) -> Message:
-        if not _is_native(message, target):
-            same_protocol = message.protocol == target.model.protocol
-            return _with(message, _present(_foreign_block(block, target, same_protocol) for block in message.content))
-        kept = tuple(_present(_own_block(block, target) for block in message.content))
-        lost_reasoning = any(isinstance(block, ThinkingBlock) and block not in kept for block in message.content)
-        return _with(message, map(_without_item_id, kept) if target.paired and lost_reasoning else kept)
-
-    return _map_assistant(messages, own)
-
-
-def _present(blocks: Iterable[Block | None]) -> Iterator[Block]:
-    return (block for block in blocks if block is not None)
-
-
-def _without_item_id(block: Block) -> Block:
-    """The block as new: under its id the service would miss the reasoning that led to it."""
-    if not isinstance(block, TextBlock | RefusalBlock | ToolCall) or "id" not in block.extra:
-        return block
-    extra = {name: value for name, value in block.extra.items() if name != "id"}
-    return msgspec.structs.replace(block, extra=extra)
-
-
-def _is_native(message: Message, target: Target) -> bool:
-    model = target.model
-    if message.protocol not in ("", model.protocol):
-        return False
-    return not message.model or any(same_model(name, message.model) for name in (model.id, *model.reported_as))
-
-
-def _own_block(block: Block, target: Target) -> Block | None:
-    match block:
-        case ThinkingBlock() if target.thinking == "none" or (
-            target.thinking == "signed" and not _has_proof(block, target)
-        ):
-            return None
-        case RedactedThinkingBlock() if target.thinking in ("none", "plain"):
-            return None
-        case OpaqueBlock() if block.deltas:  # parts of it could not be folded in, so it is not what came
-            return None
-        case _:
-            return block
-
-
-def _has_proof(block: ThinkingBlock, target: Target) -> bool:
-    if target.paired:
-        return bool(block.extra.get("id") and block.extra.get("encrypted_content"))
-    return bool(block.signature)
-
-
-def _foreign_block(block: Block, target: Target, same_protocol: bool) -> Block | None:
-    match block:
-        case TextBlock():
-            return TextBlock(text=block.text, citations=block.citations if same_protocol else ())
-        case RefusalBlock():
-            return block if same_protocol else TextBlock(text=block.text)
-        case ThinkingBlock():
-            return ThinkingBlock(thinking=block.thinking) if target.thinking == "plain" and block.thinking else None
-        case RedactedThinkingBlock():
-            return None
-        case ToolCall():
-            # A field that is None says what the wire did not have, which stays true.
-            extra = {
-                key: value
-                for key, value in block.extra.items()
-                if same_protocol and (key not in _MINTED or value is None)
-            }
-            return msgspec.structs.replace(block, signature=None, extra=extra)
-        case ServerToolBlock():
-            return block if same_protocol else None
-        case OpaqueBlock():
-            return block if same_protocol and not block.deltas else None
+# ---- content that is refused
 
 
 def drop_blank_text(messages: Messages, target: Target) -> Messages:
     """Empty text goes, and text of white space where the target refuses it.
 
-    Empty text that carries a proof of origin stays: the proof has no other place.
+    Empty text that carries a proof of origin stays: the proof has no other place. So does an empty part of an item
+    that the service knows by its id: the reasoning before it must be followed by that item.
     """
 
     def blank(text: str) -> bool:
         return not (text.strip() if target.blank_text else text)
 
+    def goes(block: Block) -> bool:
+        if not isinstance(block, TextBlock) or block.signature or not blank(block.text):
+            return False
+        return not (target.paired and item_id(block))
+
+    def said(part: Content) -> Content | None:
+        text = None if isinstance(part, ImageContent) else part.text
+        return None if text is not None and blank(text) else part
+
     def cleaned(message: HistoryMessage) -> HistoryMessage:
         if isinstance(message, Message):
-            return _with(
-                message, _without(message.content, lambda block: _is_text(block) and blank(block.text), target.paired)
-            )
-        return _map_parts(message, lambda part: None if isinstance(part, TextContent) and blank(part.text) else part)
+            return with_content(message, without(message.content, goes, target.paired))
+        return _map_parts(message, said)
 
     return tuple(cleaned(message) for message in messages)
 
 
-def _is_text(block: Block) -> TypeGuard[TextBlock]:
-    return isinstance(block, TextBlock) and not block.signature
-
-
-def _without(content: tuple[Block, ...], drop: Callable[[Block], bool], paired: bool) -> Iterator[Block]:
-    """The blocks without those to `drop`; where reasoning is `paired`, without what led to them too."""
-    reasoning: list[Block] = []
-    for block in content:
-        if paired and isinstance(block, ThinkingBlock | RedactedThinkingBlock):
-            reasoning.append(block)
-            continue
-        if not drop(block):
-            yield from reasoning
-            yield block
-        reasoning = []
-    yield from reasoning
-
-
 def drop_lone_reasoning(messages: Messages, target: Target) -> Messages:
-    """Reasoning at the end of a turn, whose outcome was cut off or dropped, goes where it needs a proof.
+    """Reasoning at the end of a turn, whose outcome was cut off or dropped, goes where it is refused.
 
     OpenAI Responses refuses a reasoning item without the item it led to, Anthropic a turn that ends in thinking.
     """
@@ -274,32 +131,103 @@ def drop_lone_reasoning(messages: Messages, target: Target) -> Messages:
         kept = list(message.content)
         while kept and isinstance(kept[-1], ThinkingBlock | RedactedThinkingBlock):
             kept.pop()
-        return _with(message, kept)
+        return with_content(message, kept)
 
-    return _map_assistant(messages, ended) if target.thinking == "signed" else messages
+    return map_assistant(messages, ended) if target.needs_outcome else messages
+
+
+def close_server_tools(messages: Messages, _target: Target) -> Messages:
+    """Calls that the service runs go where their result never came, and results whose call is not there.
+
+    In the last turn of all, also where nothing but results follows it, a call without result stays: the service goes
+    on with it. Behind anything else it is refused (Anthropic: "Stop reasons and fallback", read 2026-11-29).
+    """
+    said = [block for message in messages if isinstance(message, Message) for block in message.content]
+    server = [block for block in said if isinstance(block, ServerToolBlock)]
+    if not server:
+        return messages
+    said_in = (
+        number
+        for number, message in enumerate(messages)
+        if not isinstance(message, ToolResultMessage) and message.content
+    )
+    last = max(said_in, default=-1)
+    closed: list[HistoryMessage] = []
+    for number, message in enumerate(messages):
+        if isinstance(message, Message):
+            goes_on = number == last and message.stop_reason in ("pause_turn", "tool_use")
+            message = with_content(message, paired_server_tools(message.content, server, goes_on))
+        closed.append(message)
+    return tuple(closed)
+
+
+# ---- attachments
 
 
 def describe_attachments(messages: Messages, target: Target) -> Messages:
-    """An image or document that the model does not take becomes a text that says what was there."""
+    """An image or document that the model or its service does not take becomes a text that says what was there."""
     takes = target.model.input
 
     def readable(part: Content) -> Content:
-        if isinstance(part, ImageContent) and "image" not in takes:
-            return _placeholder("image", part.media_type, part.data, part.url)
-        if isinstance(part, DocumentContent) and "document" not in takes and part.text is None:
-            return _placeholder("document", part.media_type, part.data, part.url, part.title)
-        return part
+        match part:
+            case ImageContent() if "image" not in takes:
+                return placeholder(part, "this model takes no images")
+            case DocumentContent() if "document" not in takes and part.text is None:
+                return placeholder(part, "this model takes no documents")
+            case ImageContent(data=str()) if not _is_among(part.media_type, target.image_types):
+                return placeholder(part, f"an image of type {part.media_type} is not taken")
+            case DocumentContent(data=str()) if not _is_among(part.media_type, target.document_types):
+                return placeholder(part, f"a document of type {part.media_type} is not taken")
+            case _:
+                return part
 
     return tuple(message if isinstance(message, Message) else _map_parts(message, readable) for message in messages)
 
 
-def _placeholder(
-    kind: str, media_type: str, data: str | None, url: str | None, title: str | None = None
-) -> TextContent:
+def _is_among(media_type: str, types: tuple[str, ...]) -> bool:
+    return not types or any(fnmatchcase(media_type.partition(";")[0].strip().lower(), type) for type in types)
+
+
+def placeholder(part: ImageContent | DocumentContent, reason: str) -> TextContent:
+    """A JSON text that says what stood here, and why it is left out."""
+    kind, title = ("image", None) if isinstance(part, ImageContent) else ("document", part.title)
+    data = part.data
     size = len(data) * 3 // 4 - data[-2:].count("=") if data is not None else None
-    facts = {"omitted": kind, "title": title, "media_type": media_type or None, "url": url, "bytes": size}
+    facts = {"omitted": kind, "title": title, "media_type": part.media_type or None, "url": part.url, "bytes": size}
     known = {name: value for name, value in facts.items() if value is not None}
-    return TextContent(msgspec.json.encode({**known, "reason": f"this model takes no {kind}s"}).decode())
+    return TextContent(msgspec.json.encode({**known, "reason": reason}).decode())
+
+
+_NOTHING_SAID = "The tool failed without a message."
+
+
+def move_error_attachments(messages: Messages, target: Target) -> Messages:
+    """Where a result that is an error takes text alone, what is attached to it follows in a message of the user.
+
+    To be applied after `answer_calls`, and before it is decided what still follows a turn.
+    """
+    if not target.error_text:
+        return messages
+    moved: list[HistoryMessage] = []
+    for message in messages:
+        if not isinstance(message, ToolResultMessage):
+            moved.append(message)
+            continue
+        moved.append(msgspec.structs.replace(message, results=tuple(map(_text_alone, message.results))))
+        errors = (result for result in message.results if result.is_error)
+        if attached := tuple(part for result in errors for part in result.content if text_of(part) is None):
+            moved.append(UserMessage(attached))
+    return tuple(moved)
+
+
+def _text_alone(result: ToolResult) -> ToolResult:
+    if not result.is_error:
+        return result
+    text = result_text(msgspec.structs.replace(result, is_error=False)) or _NOTHING_SAID
+    return msgspec.structs.replace(result, content=(TextContent(text),))
+
+
+# ---- calls, ids, messages
 
 
 def _answer_calls(messages: Messages, _target: Target) -> Messages:
@@ -322,9 +250,11 @@ RULES: tuple[Rule, ...] = (
     cut_at_fallback,
     hand_over,
     drop_blank_text,
-    drop_lone_reasoning,
     describe_attachments,
     _answer_calls,
+    move_error_attachments,
+    close_server_tools,
+    drop_lone_reasoning,
     _translate_ids,
     drop_empty_messages,
 )
@@ -341,35 +271,6 @@ def original_ids(messages: Iterable[HistoryMessage], target: Target) -> dict[str
 # ---- helpers
 
 
-def paired_server_tools(
-    content: Iterable[Block], among: Iterable[Block] | None = None, open_turn: bool = False
-) -> tuple[Block, ...]:
-    """The blocks without server-run calls that lack their result, and results that lack their call.
-
-    `among` are the blocks in which the other half is looked for: a paused turn goes on in the next
-    message. In an `open_turn` calls without result stay: the provider goes on with them.
-    """
-    blocks = tuple(content)
-    raws = [block.raw for block in (blocks if among is None else among) if isinstance(block, ServerToolBlock)]
-    calls = {raw.get("id") for raw in raws}
-    results = {raw.get("tool_use_id") for raw in raws}
-
-    def stays(block: Block) -> bool:
-        if not isinstance(block, ServerToolBlock):
-            return True
-        if "tool_use_id" in block.raw:
-            return block.raw["tool_use_id"] in calls
-        return open_turn or not block.kind.endswith("tool_use") or block.raw.get("id") in results
-
-    return tuple(block for block in blocks if stays(block))
-
-
-def _with(message: Message, content: Iterable[Block]) -> Message:
-    """The message with this content; itself where that is what it has."""
-    blocks = tuple(content)
-    return message if blocks == message.content else msgspec.structs.replace(message, content=blocks)
-
-
 def _map_parts(
     message: UserMessage | ToolResultMessage, change: Callable[[Content], Content | None]
 ) -> UserMessage | ToolResultMessage:
@@ -383,7 +284,3 @@ def _map_parts(
         return msgspec.structs.replace(message, results=tuple(results))
     content = changed(message.content)
     return message if content == parts_of(message.content) else msgspec.structs.replace(message, content=content)
-
-
-def _map_assistant(messages: Messages, change: Callable[[Message], Message]) -> Messages:
-    return tuple(change(message) if isinstance(message, Message) else message for message in messages)

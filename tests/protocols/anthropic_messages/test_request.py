@@ -151,7 +151,7 @@ def test_the_smallest_body_says_nothing_that_was_not_set():
                 )
             ],
         ),
-        # A result with an image; one that is an error takes text alone; one without content.
+        # A result with an image; one that is an error takes text alone, the rest follows it; one without content.
         (
             [HI, turn(CALL), results("toolu_1", TextContent("a"), ImageContent(media_type="image/png", data="aGk="))],
             [
@@ -174,7 +174,14 @@ def test_the_smallest_body_says_nothing_that_was_not_set():
                 turn(CALL),
                 results("toolu_1", TextContent("a"), ImageContent(media_type="image/png", data="aGk="), is_error=True),
             ],
-            [asked(text("hi")), said(USED), asked({**GIVEN, "content": "a", "is_error": True})],
+            [
+                asked(text("hi")),
+                said(USED),
+                asked(
+                    {**GIVEN, "content": "a\n(attached below)", "is_error": True},
+                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+                ),
+            ],
         ),
         (
             [HI, turn(CALL), ToolResultMessage((ToolResult(call_id="toolu_1", name="look"),))],
@@ -241,6 +248,164 @@ def test_a_paused_turn_is_sent_back_as_it_is():
         ServerToolBlock(kind="web_search_tool_result", raw=found), TextBlock(text="ok"), model="claude-opus-4-8"
     )
     assert body([HI, paused, gone_on, HI], NEW)["messages"][1] == said(search, found, text("ok"))
+
+
+SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
+FOUND = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+SEARCHING = ServerToolBlock(kind="server_tool_use", raw=SEARCH)
+
+
+def test_a_servers_tool_stays_open_only_in_the_last_turn():
+    paused = turn(TextBlock(text="so"), SEARCHING, stop_reason="pause_turn")
+    assert body([HI, paused])["messages"][-1] == said(text("so"), SEARCH)
+    # Blank text is none.
+    assert body([HI, paused, UserMessage(" ")])["messages"][-1] == said(text("so"), SEARCH)
+    assert body([HI, paused, UserMessage("no")])["messages"][1:] == [said(text("so")), asked(text("no"))]
+    mixed = turn(SEARCHING, CALL, stop_reason="tool_use")
+    assert body([HI, mixed, results()])["messages"][1:] == [said(SEARCH, USED), asked(GIVEN)]
+    assert body([HI, mixed, results(), HI])["messages"][1:] == [said(USED), asked(GIVEN, text("hi"))]
+    gone_on = [HI, mixed, results(), turn(TextBlock(text="ok")), HI]
+    assert body(gone_on)["messages"][1:4] == [said(USED), asked(GIVEN), said(text("ok"))]
+    late = turn(ServerToolBlock(kind="web_search_tool_result", raw=FOUND), TextBlock(text="ok"))
+    assert body([HI, mixed, results(), late, HI])["messages"][1] == said(SEARCH, USED)
+    # What is attached to an error follows the results, so the turn does not go on there.
+    broken = results("toolu_1", ImageContent(media_type="image/png", data="aGk="), is_error=True)
+    assert body([HI, mixed, broken])["messages"][1] == said(USED)
+
+
+def test_thinking_that_led_to_a_dropped_server_call_goes_too():
+    paused = turn(TextBlock(text="so"), ThinkingBlock(thinking="x", signature="s"), SEARCHING, stop_reason="pause_turn")
+    assert body([HI, paused, HI])["messages"][1] == said(text("so"))
+
+
+def test_a_caller_goes_with_the_open_call_that_it_names():
+    caller = {"type": "code_execution_20260120", "tool_id": "srvtoolu_1"}
+    call = ToolCall(id="toolu_1", name="look", arguments={}, arguments_json="{}", extra={"caller": caller})
+    mixed = turn(SEARCHING, call, stop_reason="tool_use")
+    assert body([HI, mixed, results(), HI])["messages"][1] == said({**USED, "input": {}})
+    assert body([HI, mixed, results()])["messages"][1] == said(SEARCH, {**USED, "input": {}, "caller": caller})
+
+
+def test_a_summary_is_gone_on_from():
+    summary = {"type": "compaction", "content": "so far", "encrypted_content": "e"}
+    compacted = turn(OpaqueBlock(kind="compaction", raw=summary), stop_reason="compaction")
+    assert body([HI, compacted], NEW)["messages"] == [asked(text("hi")), said(summary)]
+
+
+def test_a_paused_turn_that_was_not_accepted_is_a_prefill():
+    paused = turn(TextBlock(text="so "), SEARCHING, stop_reason="pause_turn", complete=False)
+    assert body([HI, paused])["messages"][1] == said(text("so"))
+    with pytest.raises(RequestError, match="ends with the assistant"):
+        body([HI, paused], NEW)
+
+
+def test_a_last_turn_of_which_nothing_is_left_leaves_the_users_text_alone():
+    history = [UserMessage("hi \n"), turn(SEARCHING)]
+    for model in (OLD, NEW):
+        assert body(history, model)["messages"] == [asked(text("hi \n"))]
+
+
+def test_a_paused_turn_without_thinking_goes_on_without():
+    paused = turn(TextBlock(text="so"), SEARCHING, stop_reason="pause_turn")
+    assert body([HI, paused], thinking="high")["thinking"] == {"type": "disabled"}
+    thought = turn(ThinkingBlock(thinking="x", signature="s"), SEARCHING, stop_reason="pause_turn")
+    assert body([HI, thought], thinking="high")["thinking"]["type"] == "enabled"
+
+
+def test_the_container_comes_back_while_a_turn_waits_in_it():
+    raw = {"container": {"id": "container_1", "expires_at": "later"}}
+    waiting = turn(SEARCHING, CALL, stop_reason="tool_use", raw=raw)
+    assert body([HI, waiting, results()])["container"] == "container_1"
+    skills = {"skills": [{"type": "anthropic", "skill_id": "x"}]}
+    wire = body([HI, waiting, results()], extra_body={"container": skills})
+    assert wire["container"] == {"id": "container_1", **skills}
+    assert body([HI, turn(SEARCHING, stop_reason="pause_turn", raw=raw)])["container"] == "container_1"
+    for over in ([waiting, results(), HI], [turn(TextBlock(text="ok"), raw=raw)], [turn(CALL, raw={}), results()]):
+        assert "container" not in body([HI, *over])
+
+
+def test_what_answers_behind_a_fallback_goes_back_to_both_models():
+    fallback = {"type": "fallback", "from": {"model": "claude-fable-5"}, "to": {"model": "claude-opus-4-8"}}
+    thought = ThinkingBlock(thinking="x", signature="s")
+    own = turn(OpaqueBlock(kind="fallback", raw=fallback), thought, CALL, model="claude-opus-4-8")
+    signed = {"type": "thinking", "thinking": "x", "signature": "s"}
+    for model in (models.anthropic("claude-fable-5"), NEW):
+        assert body([HI, own, results()], model)["messages"][1] == said(fallback, signed, USED)
+    assert body([HI, own, results()], models.anthropic("claude-opus-5"))["messages"][1] == said(fallback, USED)
+
+
+def test_thinking_with_an_unknown_delta_is_not_what_came():
+    odd = ThinkingBlock(thinking="x", signature="s", extra={"unknown_deltas": [{"type": "new"}]})
+    shown = TextBlock(text="a", extra={"unknown_deltas": [{"type": "new"}]})
+    assert body([HI, turn(odd, shown), HI])["messages"][1] == said(text("a"))
+
+
+def test_what_is_attached_to_an_error_follows_the_results():
+    image = ImageContent(media_type="image/png", data="aGk=")
+    log = DocumentContent(media_type="text/plain", text="log", title="t")
+    messages = body([HI, turn(CALL), results("toolu_1", image, log, is_error=True), UserMessage("and now")])["messages"]
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+    error = {**GIVEN, "content": "(attached below)\nt\n\nlog", "is_error": True}
+    assert messages[2] == asked(error, picture, text("and now"))
+    silent = ToolResultMessage((ToolResult(call_id="toolu_1", name="look", is_error=True),))
+    assert (
+        body([HI, turn(CALL), silent])["messages"][2]["content"][0]["content"] == "The tool failed without a message."
+    )
+
+
+def test_attachments_go_in_the_form_that_is_taken():
+    def sent(*parts):
+        return body([UserMessage((TextContent("see"), *parts))])["messages"][0]["content"][1:]
+
+    plain = {"type": "text", "media_type": "text/plain", "data": "hi"}
+    assert sent(DocumentContent(media_type="text/csv; charset=utf-8", data="aGk=")) == [
+        {"type": "document", "source": plain}
+    ]
+    assert sent(ImageContent(media_type="image/jpg", data="aGk=")) == [
+        {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "aGk="}}
+    ]
+    assert sent(DocumentContent(media_type="text/plain", text=" ")) == []
+    for part in (
+        ImageContent(media_type="image/svg+xml", data="aGk="),
+        DocumentContent(media_type="application/msword", data="aGk=", title="t"),
+    ):
+        (described,) = sent(part)
+        assert described["type"] == "text"
+        assert f"of type {part.media_type} is not taken" in described["text"]
+
+
+def test_names_that_the_api_refuses():
+    foreign = turn(ToolCall(id="t", name="a.b:c", arguments={}, arguments_json="{}"), model="x", protocol="openai-chat")
+    assert body([HI, foreign, results("t")])["messages"][1]["content"][0]["name"] == "a_b_c"
+    for name in ("a.b", "a:b", "x" * 65):
+        with pytest.raises(RequestError, match="1 to 64 of letters"):
+            body(tools=[{"name": name, "parameters": {"type": "object"}}])
+        with pytest.raises(RequestError, match="1 to 64 of letters"):
+            body(tools=[{"name": name, "input_schema": {"type": "object"}}])
+
+
+@pytest.mark.parametrize("key", ["anyOf", "oneOf", "allOf"])
+def test_a_schema_that_branches_at_its_root_is_told(key):
+    with pytest.raises(RequestError, match=f"tool 'f': its schema has '{key}' at the root"):
+        body(tools=[{"name": "f", "parameters": {key: [{"type": "object"}]}}])
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"max_output_tokens": 0}, "an output limit of 0"),
+        ({"max_output_tokens": -5}, "the output limit is negative: -5"),
+        ({"stop_sequences": ("END", " \n")}, re.escape("stop_sequences[1] holds nothing but white space")),
+    ],
+)
+def test_limits_that_the_api_refuses(options, told):
+    with pytest.raises(RequestError, match=told):
+        body(**options)
+
+
+def test_a_tool_without_a_name_cannot_be_named():
+    with pytest.raises(RequestError, match="tool_choice names 'None'"):
+        body(tools=[{"type": "mcp_toolset", "mcp_server_name": "x"}], tool_choice=NamedTool("None"))
 
 
 @pytest.mark.parametrize(
@@ -521,7 +686,59 @@ def test_how_long_a_breakpoint_lives(retention, ttl):
 
 def test_a_longer_life_behind_a_shorter_one_is_told():
     with pytest.raises(RequestError, match=re.escape("messages[0].content[0] lives longer than tools[0]")):
-        body(tools=[{**WIRE_LOOK, **MARK}], cache=CachePolicy(retention="long"))
+        body([UserMessage("x", cache=True)], tools=[{**WIRE_LOOK, **MARK}], cache=CachePolicy(retention="long"))
+
+
+LONG = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
+SHORT = {"cache_control": {"type": "ephemeral", "ttl": "5m"}}
+
+
+def test_breakpoints_that_place_themselves_give_way_to_the_callers():
+    wire = body(system="s", tools=[{**WIRE_LOOK, **MARK}], cache=CachePolicy(retention="long"))
+    assert wire["tools"] == [{**WIRE_LOOK, **MARK}]
+    assert wire["system"] == [text("s", **SHORT)]
+    assert wire["messages"] == [asked(text("hi", **SHORT))]
+    # Before one that lives longer there is none: the longer one covers what stands before it.
+    wire = body(tools=[LOOK], cache=CachePolicy(), extra_body={"system": [text("s", **LONG)]})
+    assert (wire["tools"], wire["system"]) == ([WIRE_LOOK], [text("s", **LONG)])
+    assert wire["messages"] == [asked(text("hi", **MARK))]
+    wire = body(tools=[LOOK], cache=CachePolicy(retention="long"), extra_body={"system": [text("s", **SHORT)]})
+    assert (wire["tools"], wire["messages"]) == ([{**WIRE_LOOK, **LONG}], [asked(text("hi", **SHORT))])
+
+
+def test_b249_one_mark_of_the_callers_is_one_breakpoint():
+    calls = [ToolCall(id=f"t{n}", name="look", arguments={}, arguments_json="{}") for n in range(3)]
+    given = tuple(ToolResult(call_id=call.id, name="look", content=(TextContent("r"),)) for call in calls)
+    wire = body([HI, *map(turn, calls), ToolResultMessage(given, cache=True)])
+    assert marks(wire) == ["messages[6].content[0]"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "told"),
+    [
+        ({"messages": [{"role": "user"}]}, "messages[0]: expected an object with content, got dict"),
+        ({"messages": None}, "messages: expected a list, got NoneType"),
+        ({"messages": ["x"]}, "messages[0]: expected an object with content, got str"),
+        ({"messages": [{"role": "user", "content": [1]}]}, "messages[0].content[0]: expected an object, got int"),
+        ({"messages": [asked({"type": ["x"]})]}, "messages[0].content[0].type: expected a text, got list"),
+        ({"messages": [asked(text("x", cache_control="x"))]}, "cache_control: expected an object, got str"),
+        ({"tools": ["x"]}, "tools[0]: expected an object, got str"),
+        ({"tools": {"a": 1}}, "tools: expected a list, got dict"),
+        ({"system": ["x"]}, "system[0]: expected an object, got str"),
+        ({"cache_control": "x"}, "cache_control: expected an object, got str"),
+    ],
+)
+@pytest.mark.parametrize("breakpoints", [True, False])
+def test_what_the_caller_puts_into_the_body_is_looked_at_before_it_is_read(extra, told, breakpoints):
+    options = Options(extra_body=extra, cache=CachePolicy(breakpoints=breakpoints))
+    with pytest.raises(RequestError, match=re.escape(told)):
+        request.body(OLD, Context(messages=(HI,)), options)
+
+
+@pytest.mark.parametrize("extra", [{"system": "s"}, {"system": None}, {"messages": [{"role": "user", "content": "x"}]}])
+def test_what_the_api_knows_in_two_forms_passes(extra):
+    sent = request.body(OLD, Context(messages=(HI,)), Options(extra_body=extra))
+    assert all(sent[name] == value for name, value in extra.items())
 
 
 def test_the_automatic_breakpoint_is_left_alone():

@@ -5,7 +5,7 @@ Source: the provider's page on prompt caching, read 2026-11-29.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, cast
 
 from ...context import CachePolicy
@@ -30,61 +30,81 @@ def cache_control(policy: CachePolicy) -> CacheControl:
 def place_breakpoints(body: dict[str, Any], policy: CachePolicy) -> dict[str, Any]:
     """The body with breakpoints at the end of the last user message, of the system prompt and of the tools.
 
-    In that order of importance, as far as the caller's own leave room; a place that has one keeps it. Where the caller
-    asked for the automatic breakpoint, or for none, the body stays as it is.
+    In that order of importance, as far as the caller's own leave room; a place that has one keeps it. They give way to
+    the caller's: behind one that lives shorter they live as short, before one that lives longer there is none. Where
+    the caller asked for the automatic breakpoint, or for none, the body stays as it is.
+
+    Raises RequestError for tools, system or messages that are not in the form of the API.
     """
+    require_form(body)
     if not policy.breakpoints or "cache_control" in body:
         return body
     control = cache_control(policy)
     room = MAX_BREAKPOINTS - sum(1 for _ in _breakpoints(body))
-    body = {**body}
     for place in (_in_last_user_message, _in_system, _in_tools):
-        if room > 0 and place(body, control):
-            room -= 1
+        placed = _fitting(body, place, control) if room > 0 else None
+        if placed is not None:
+            body, room = placed, room - 1
     return body
 
 
-def _in_last_user_message(body: dict[str, Any], control: CacheControl) -> bool:
+_Place: TypeAlias = Callable[[dict[str, Any], CacheControl], dict[str, Any] | None]
+
+
+def _fitting(body: dict[str, Any], place: _Place, control: CacheControl) -> dict[str, Any] | None:
+    """The body with a breakpoint more, which lives no longer than those before it; None where there can be none."""
+    mark = dict(control)
+    marked = place(body, mark)
+    if marked is None:
+        return None
+    marks = [found for _, found in _breakpoints(marked)]
+    at = next(number for number, found in enumerate(marks) if found is mark)
+    if _is_long(mark):
+        if not all(map(_is_long, marks[:at])):
+            mark["ttl"] = "5m"
+        return marked
+    return None if any(map(_is_long, marks[at:])) else marked
+
+
+def _is_long(control: CacheControl) -> bool:
+    return control.get("ttl") == "1h"
+
+
+def _in_last_user_message(body: dict[str, Any], control: CacheControl) -> dict[str, Any] | None:
     messages = cast("list[dict[str, Any]]", body["messages"])
-    at = next((number for number in reversed(range(len(messages))) if messages[number]["role"] == "user"), None)
-    if at is None or not isinstance(messages[at]["content"], list):
-        return False
-    content = list(messages[at]["content"])
-    if not _mark_last(content, control):
-        return False
-    body["messages"] = [*messages[:at], {**messages[at], "content": content}, *messages[at + 1 :]]
-    return True
+    at = next((number for number in reversed(range(len(messages))) if messages[number].get("role") == "user"), None)
+    content = None if at is None else _marked_last(messages[at]["content"], control)
+    if at is None or content is None:
+        return None
+    return {**body, "messages": [*messages[:at], {**messages[at], "content": content}, *messages[at + 1 :]]}
 
 
-def _in_system(body: dict[str, Any], control: CacheControl) -> bool:
+def _in_system(body: dict[str, Any], control: CacheControl) -> dict[str, Any] | None:
     return _in_list(body, "system", control)
 
 
-def _in_tools(body: dict[str, Any], control: CacheControl) -> bool:
+def _in_tools(body: dict[str, Any], control: CacheControl) -> dict[str, Any] | None:
     return _in_list(body, "tools", control)
 
 
-def _in_list(body: dict[str, Any], field: str, control: CacheControl) -> bool:
-    if not isinstance(body.get(field), list):
-        return False
-    entries = list(body[field])
-    if not _mark_last(entries, control):
-        return False
-    body[field] = entries
-    return True
+def _in_list(body: dict[str, Any], field: str, control: CacheControl) -> dict[str, Any] | None:
+    entries = _marked_last(body.get(field), control)
+    return None if entries is None else {**body, field: entries}
 
 
-def _mark_last(entries: list[dict[str, Any]], control: CacheControl) -> bool:
-    """Marks the last entry that may carry a breakpoint; False where none may, or it has one."""
-    for number in reversed(range(len(entries))):
-        entry = entries[number]
+def _marked_last(entries: Any, control: CacheControl) -> list[dict[str, Any]] | None:
+    """The entries, the last that may carry a breakpoint marked; None where none may, or it has one."""
+    if not isinstance(entries, list):
+        return None
+    found = cast("list[dict[str, Any]]", entries)
+    for number in reversed(range(len(found))):
+        entry = found[number]
         if entry.get("type") in _NO_BREAKPOINT or entry.get("defer_loading") or entry.get("text") == "":
             continue
         if "cache_control" in entry:
-            return False
-        entries[number] = {**entry, "cache_control": control}
-        return True
-    return False
+            return None
+        return [*found[:number], {**entry, "cache_control": control}, *found[number + 1 :]]
+    return None
 
 
 def check_breakpoints(body: dict[str, Any]) -> None:
@@ -98,7 +118,7 @@ def check_breakpoints(body: dict[str, Any]) -> None:
         raise RequestError(f"{len(marks)} cache breakpoints, at most {MAX_BREAKPOINTS} are taken: {places}")
     short = None
     for path, control in marks:
-        if control.get("ttl") != "1h":
+        if not _is_long(control):
             short = short or path
         elif short:
             raise RequestError(f"the cache breakpoint {path} lives longer than {short} before it")
@@ -108,7 +128,7 @@ def _breakpoints(body: dict[str, Any]) -> Iterator[tuple[str, CacheControl]]:
     """The blocks that carry one, path and mark, in the order of the prefix: tools, system, messages."""
     for field in ("tools", "system"):
         yield from _in_blocks(body.get(field), field)
-    for number, message in enumerate(body.get("messages", ())):
+    for number, message in enumerate(body["messages"]):
         yield from _in_blocks(message["content"], f"messages[{number}].content")
     # The automatic breakpoint stands for one on the last block.
     if body.get("cache_control"):
@@ -121,6 +141,49 @@ def _in_blocks(blocks: Any, path: str) -> Iterator[tuple[str, CacheControl]]:
     for number, block in enumerate(cast("list[Any]", blocks)):
         if isinstance(block, dict):
             entry = cast("dict[str, Any]", block)
-            if entry.get("cache_control"):
+            if isinstance(entry.get("cache_control"), dict):
                 yield f"{path}[{number}]", entry["cache_control"]
             yield from _in_blocks(entry.get("content"), f"{path}[{number}].content")
+
+
+# ---- the form of what `extra_body` may have replaced
+
+
+def require_form(body: dict[str, Any]) -> None:
+    """Raises RequestError where tools, system, messages or a breakpoint are in no form that the API knows."""
+    for field in ("tools", "system"):
+        if not isinstance(body.get(field), str | None):
+            _require_blocks(body[field], field)
+    messages: object = body.get("messages")
+    if not isinstance(messages, list):
+        raise _malformed("messages", "a list", messages)
+    for number, message in enumerate(cast("list[object]", messages)):
+        content: object = cast("dict[str, object]", message).get("content") if isinstance(message, dict) else None
+        if content is None:
+            raise _malformed(f"messages[{number}]", "an object with content", cast("object", message))
+        if not isinstance(content, str):
+            _require_blocks(content, f"messages[{number}].content")
+    _require_mark(body, "")
+
+
+def _require_blocks(blocks: object, path: str) -> None:
+    if not isinstance(blocks, list):
+        raise _malformed(path, "a list", blocks)
+    for number, block in enumerate(cast("list[object]", blocks)):
+        place = f"{path}[{number}]"
+        if not isinstance(block, dict):
+            raise _malformed(place, "an object", block)
+        entry = cast("dict[str, object]", block)
+        if not isinstance(entry.get("type"), str | None):
+            raise _malformed(f"{place}.type", "a text", entry["type"])
+        _require_mark(entry, f"{place}.")
+
+
+def _require_mark(entry: dict[str, Any], path: str) -> None:
+    mark: object = entry.get("cache_control")
+    if mark is not None and not isinstance(mark, dict):
+        raise _malformed(f"{path}cache_control", "an object", mark)
+
+
+def _malformed(path: str, expected: str, found: object) -> RequestError:
+    return RequestError(f"{path}: expected {expected}, got {type(found).__name__}", hint="Look at extra_body")

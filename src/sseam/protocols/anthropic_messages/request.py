@@ -6,8 +6,10 @@ errors, and the notes of each model's release (read 2026-11-29).
 
 from __future__ import annotations
 
+import binascii
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from ...content import Content, DocumentContent, ImageContent, TextContent
 from ...context import (
@@ -17,7 +19,6 @@ from ...context import (
     NamedTool,
     Options,
     OutputSchema,
-    ThinkingLevel,
     ToolResultMessage,
     UserMessage,
     parts_of,
@@ -44,10 +45,10 @@ from ...request import (
     system_parts,
 )
 from ...request.calls import IdRule
-from ...request.families import BUDGETS, AnthropicFamily, anthropic_family, nearest
+from ...request.families import AnthropicFamily, anthropic_budget, anthropic_family, nearest
 from ...request.schema_subset import anthropic_strict
 from ...tools import ToolResult
-from ...transform import Target, paired_server_tools, repair, require_messages
+from ...transform import Target, repair, require_messages
 from .caching import CacheControl, cache_control, check_breakpoints, place_breakpoints
 
 __all__ = ["body", "headers", "target", "url"]
@@ -56,14 +57,20 @@ VERSION = "2023-06-01"
 # With this version the sampling parameters are refused for every model.
 _WITHOUT_SAMPLING = "2026-10-21"
 
-_MIN_BUDGET = 1_024
-
 
 def target(model: Model) -> Target:
     """What a history is repaired for; ids as the API's error texts give their pattern."""
-    ids = IdRule(alphabet="a-zA-Z0-9_-", max_length=64, unique=True)
     signed = anthropic_family(model.id, model.thinking).signed
-    return Target(model=model, ids=ids, thinking="signed" if signed else "own", blank_text=True)
+    return Target(
+        model=model,
+        ids=IdRule(alphabet="a-zA-Z0-9_-", max_length=64, unique=True),
+        thinking="signed" if signed else "own",
+        needs_outcome=signed,
+        blank_text=True,
+        error_text=True,
+        image_types=("image/jpeg", "image/jpg", "image/png", "image/gif", "image/webp"),
+        document_types=("application/pdf", "text/*"),
+    )
 
 
 def url(model: Model, *, stream: bool = True) -> str:
@@ -88,11 +95,11 @@ def body(model: Model, context: Context, options: Options, *, stream: bool = Tru
     tools = _tools(context, control)
     history = repair(context.messages, target(model))
     messages = _messages(history, control)
-    limit = options.max_output_tokens if options.max_output_tokens is not None else model.max_output_tokens
-    max_tokens = family.max_tokens if limit is None else limit
-    thinking = _thinking(options, family, max_tokens, messages)
+    max_tokens = _max_tokens(model, options, family, stream)
+    prefilled = isinstance(history[-1], Message) and not _goes_on(history[-1])
+    thinking = _thinking(options, family, max_tokens, prefilled or _may_start_thinking(messages))
     thinks = thinking.get("thinking", {}).get("type") in ("enabled", "adaptive")
-    if isinstance(history[-1], Message) and history[-1].stop_reason != "pause_turn":
+    if prefilled:
         _check_prefill(messages, family, options, thinks)
 
     sent: dict[str, Any] = {"model": model.id, "max_tokens": max_tokens}
@@ -107,9 +114,10 @@ def body(model: Model, context: Context, options: Options, *, stream: bool = Tru
         sent["output_config"] = {**sent.get("output_config", {}), "format": _output_format(options.output)}
     sent |= _sampling(options, family, thinks)
     if options.stop_sequences:
-        sent["stop_sequences"] = list(options.stop_sequences)
+        sent["stop_sequences"] = _stop_sequences(options)
     if options.metadata:
         sent["metadata"] = dict(options.metadata)
+    sent |= _container(history, options)
     if stream:
         sent["stream"] = True
     sent = place_breakpoints(merge_body(sent, options.extra_body), options.cache)
@@ -120,14 +128,31 @@ def body(model: Model, context: Context, options: Options, *, stream: bool = Tru
 # ---- messages
 
 
+def _goes_on(message: Message) -> bool:
+    """Whether the service itself goes on with this last turn: it paused, or made a summary of what was before.
+
+    Of a turn that was not accepted only the text is left, and that is a prefill.
+    """
+    match message.stop_reason:
+        case "pause_turn":
+            return message.complete
+        case "compaction":
+            last = message.content[-1]
+            return isinstance(last, OpaqueBlock) and last.kind == "compaction"
+        case _:
+            return False
+
+
 def _messages(history: tuple[HistoryMessage, ...], control: CacheControl) -> list[dict[str, Any]]:
     """The messages on the wire: roles alternate, and results stand first in what follows a call."""
     merged: list[dict[str, Any]] = []
-    said = [block for message in history if isinstance(message, Message) for block in message.content]
+    said = (block for message in history if isinstance(message, Message) for block in message.content)
+    servers = {block.raw.get("id") for block in said if isinstance(block, ServerToolBlock)}
     for message in history:
         match message:
             case Message():
-                role, blocks = "assistant", _assistant(message, said)
+                role = "assistant"
+                blocks = [_without_lost_caller(_block(block), servers) for block in message.content]
             case ToolResultMessage():
                 role, blocks = "user", [_result(result) for result in message.results]
             case UserMessage():
@@ -143,18 +168,15 @@ def _messages(history: tuple[HistoryMessage, ...], control: CacheControl) -> lis
     return require_messages(merged)
 
 
-def _assistant(message: Message, said: list[Block]) -> list[dict[str, Any]]:
-    # A turn that was paused, or that waits for the client beside a server's tool, is still open.
-    blocks = paired_server_tools(message.content, said, message.stop_reason in ("pause_turn", "tool_use"))
-    servers = {block.raw.get("id") for block in said if isinstance(block, ServerToolBlock)}
-    return [_without_lost_caller(_block(block), servers) for block in blocks]
-
-
 def _without_lost_caller(block: dict[str, Any], servers: set[Any]) -> dict[str, Any]:
     """The block, without a caller that names a server-run call which is not in the message."""
     caller: Any = block.get("caller")
     lost = isinstance(caller, dict) and "tool_id" in caller and caller["tool_id"] not in servers
     return {key: value for key, value in block.items() if key != "caller"} if lost else block
+
+
+# What the name of a tool is not made of.
+_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def _block(block: Block) -> dict[str, Any]:
@@ -170,7 +192,8 @@ def _block(block: Block) -> dict[str, Any]:
         case RedactedThinkingBlock():
             sent = {"type": "redacted_thinking", "data": block.data}
         case ToolCall():
-            sent = {"type": "tool_use", "id": block.id, "name": block.name, "input": block.arguments}
+            sent = {"type": "tool_use", "id": block.id, "name": _NO_NAME.sub("_", block.name)[:64]}
+            sent["input"] = block.arguments
         case ServerToolBlock() | OpaqueBlock():
             return dict(block.raw)
     # Deltas of a kind that was not known are kept under this name and are no field of the block.
@@ -191,14 +214,24 @@ def _part(part: Content) -> dict[str, Any]:
 def _source(part: ImageContent | DocumentContent) -> dict[str, Any]:
     if part.url is not None:
         return {"type": "url", "url": part.url}
-    if isinstance(part, DocumentContent) and part.text is not None:
-        return {"type": "text", "media_type": "text/plain", "data": part.text}
-    return {"type": "base64", "media_type": part.media_type, "data": part.data}
+    if isinstance(part, DocumentContent):
+        text = _plain_text(part)
+        if text is not None:
+            return {"type": "text", "media_type": "text/plain", "data": text}
+    # Known under two names, of which one is taken.
+    media_type = "image/jpeg" if part.media_type.lower() == "image/jpg" else part.media_type
+    return {"type": "base64", "media_type": media_type, "data": part.data}
+
+
+def _plain_text(part: DocumentContent) -> str | None:
+    """The document where it is text, however it was given: in base64 only PDF is taken."""
+    if part.data is None or not part.media_type.lower().startswith("text/"):
+        return part.text
+    return binascii.a2b_base64(part.data).decode(errors="replace")
 
 
 def _result(result: ToolResult) -> dict[str, Any]:
-    # A result that is an error takes text alone.
-    parts = [part for part in result.content if not result.is_error or isinstance(part, TextContent)]
+    parts = result.content
     sent: dict[str, Any] = {"type": "tool_result", "tool_use_id": result.call_id}
     if len(parts) == 1 and isinstance(parts[0], TextContent):
         sent["content"] = parts[0].text
@@ -238,7 +271,26 @@ def _is_native(tool: dict[str, Any]) -> bool:
 
 def _tools(context: Context, control: CacheControl) -> list[dict[str, Any]]:
     read = read_tools(context.tools, _is_native)
-    return [tool if isinstance(tool, dict) else _tool(tool, control) for tool in read]
+    tools = [tool if isinstance(tool, dict) else _tool(tool, control) for tool in read]
+    for tool in tools:
+        _check_tool(tool)
+    return tools
+
+
+_AT_THE_ROOT = ("anyOf", "oneOf", "allOf")
+
+
+def _check_tool(tool: dict[str, Any]) -> None:
+    """Raises RequestError for a client tool whose name or schema the API refuses, which would refuse all of them."""
+    schema: object = tool.get("input_schema")
+    if schema is None:
+        return
+    name = str(tool["name"])
+    if _NO_NAME.search(name) or not 1 <= len(name) <= 64:
+        raise RequestError(f"tool {name!r}: a name is 1 to 64 of letters, digits, _ and -")
+    if isinstance(schema, dict) and (found := [key for key in _AT_THE_ROOT if key in schema]):
+        hint = "Make it the value of a property"
+        raise RequestError(f"tool {name!r}: its schema has {found[0]!r} at the root, which is refused", hint=hint)
 
 
 def _tool(tool: FunctionTool, control: CacheControl) -> dict[str, Any]:
@@ -256,7 +308,7 @@ def _tool_choice(options: Options, family: AnthropicFamily, tools: list[dict[str
     choice = options.tool_choice
     if not tools and choice in (None, "auto", "none"):
         return {}
-    require_declared(choice, (str(tool.get("name")) for tool in tools))
+    require_declared(choice, (tool["name"] for tool in tools if isinstance(tool.get("name"), str)))
     match choice:
         case None | "auto":
             sent: dict[str, Any] = {"type": "auto"}
@@ -275,19 +327,53 @@ def _tool_choice(options: Options, family: AnthropicFamily, tools: list[dict[str
     return {"tool_choice": sent}
 
 
+# ---- container, limits
+
+
+def _container(history: tuple[HistoryMessage, ...], options: Options) -> dict[str, Any]:
+    """The container in which the service's code waits for the rest of the turn: without its id a call is lost.
+
+    Source: the provider's page on programmatic tool calling, read 2026-11-30. A turn that is over needs none.
+    """
+    last = next((message for message in reversed(history) if not isinstance(message, ToolResultMessage)), None)
+    if not isinstance(last, Message) or not (last.tool_calls or _goes_on(last)):
+        return {}
+    held: object = last.raw.get("container")
+    id: object = cast("dict[str, object]", held).get("id") if isinstance(held, dict) else None
+    if not isinstance(id, str):
+        return {}
+    # An object of the caller's is merged into ours.
+    return {"container": {"id": id} if isinstance(options.extra_body.get("container"), dict) else id}
+
+
+def _max_tokens(model: Model, options: Options, family: AnthropicFamily, stream: bool) -> int:
+    limit = options.max_output_tokens if options.max_output_tokens is not None else model.max_output_tokens
+    max_tokens = family.max_tokens if limit is None else limit
+    if max_tokens < 0:
+        raise RequestError(f"the output limit is negative: {max_tokens:,}")
+    if max_tokens == 0 and stream:
+        raise RequestError("an output limit of 0 fills the cache and is not taken with a stream")
+    return max_tokens
+
+
+def _stop_sequences(options: Options) -> list[str]:
+    for number, sequence in enumerate(options.stop_sequences):
+        if not sequence.strip():
+            raise RequestError(f"stop_sequences[{number}] holds nothing but white space, which is refused")
+    return list(options.stop_sequences)
+
+
 # ---- thinking, sampling, output
 
 
-def _thinking(
-    options: Options, family: AnthropicFamily, max_tokens: int, messages: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _thinking(options: Options, family: AnthropicFamily, max_tokens: int, may_start: bool) -> dict[str, Any]:
     """The fields `thinking` and `output_config` for the level that was asked for."""
     level = options.thinking
     if level is None:
         return {}
     forced = options.tool_choice == "required" or isinstance(options.tool_choice, NamedTool)
     off = level == "off" or (forced and family.forced == "not_thinking")
-    if off or (family.adaptive == "no" and not _may_start_thinking(messages)):
+    if off or (family.adaptive == "no" and not may_start):
         if family.disabled and (family.manual or family.adaptive != "no"):
             return {"thinking": {"type": "disabled"}}
         # It thinks in any case: as little as it can.
@@ -303,26 +389,18 @@ def _thinking(
         case "ok":
             return {"thinking": {"type": "adaptive", **display}, **config}
         case "no" if family.manual:
-            budget = _budget(level, max_tokens)
+            budget = anthropic_budget(level, max_tokens)
             return {"thinking": {"type": "enabled", "budget_tokens": budget, **display}, **config}
         case _:
             return config
 
 
-def _budget(level: ThinkingLevel, max_tokens: int) -> int:
-    """At most half of the output, so that there is room for an answer."""
-    if max_tokens <= _MIN_BUDGET:
-        raise RequestError(f"thinking needs an output limit above {_MIN_BUDGET:,} tokens, it is {max_tokens:,}")
-    return max(_MIN_BUDGET, min(BUDGETS[level], max_tokens // 2))
-
-
 def _may_start_thinking(messages: list[dict[str, Any]]) -> bool:
-    """Whether a turn that waits for results began with thinking, as it must where thinking has a budget.
+    """Whether the turn that goes on began with thinking, as it must where thinking has a budget.
 
-    It did not where the turn was begun by another model, or without thinking: then this turn goes on without.
+    It waits for results, or was paused. It did not where it was begun by another model, or without thinking: then it
+    goes on without. A turn that is still to begin may.
     """
-    if messages[-1]["role"] == "assistant":
-        return True
     for number in reversed(range(len(messages))):
         blocks = messages[number]["content"]
         if messages[number]["role"] == "user" and any(block["type"] != "tool_result" for block in blocks):
