@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 
 import pytest
 
@@ -197,6 +198,7 @@ def test_the_smallest_body():
                 USER,
                 {"type": "web_search_call", "id": "ws_1", "action": {}},
                 {"type": "compaction", "id": "cmp_1", "encrypted_content": "e"},
+                {"type": "output_dance"},
                 USER,
             ],
         ),
@@ -216,6 +218,106 @@ def test_the_smallest_body():
 )
 def test_items(messages, items):
     assert body(messages)["input"] == items
+
+
+SAID_NOTHING = TextBlock(text="", extra=SAID)
+SEARCH = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}}
+SEARCHED = ServerToolBlock(kind="web_search_call", raw=SEARCH)
+UNPROVEN = ThinkingBlock(thinking="hm", extra={"id": "rs_1", "summary": []})
+
+
+def sent(*content, **rest):
+    """The items of an answer."""
+    wire = body([HI, turn(*content, **rest), HI])["input"]
+    return [item for item in wire if item != USER and not item.get("type", "").endswith("_output")]
+
+
+def part(text):
+    return {"type": "output_text", "text": text, "annotations": []}
+
+
+def test_an_empty_part_keeps_its_place_in_an_item_that_the_service_knows():
+    message = {"type": "message", **SAID}
+    more = TextBlock(text="hello", extra=SAID)
+    assert sent(THOUGHT, SAID_NOTHING, more) == [REASONING, {**message, "content": [part(""), part("hello")]}]
+    assert sent(THOUGHT, SAID_NOTHING, CALL) == [REASONING, {**message, "content": [part("")]}, CALLED]
+    # As a message of its own, which has no id, it would be refused.
+    assert sent(UNPROVEN, SAID_NOTHING, more) == [{"role": "assistant", "content": "hello", "phase": "final_answer"}]
+
+
+def test_every_item_is_sent_as_a_new_one_where_its_reasoning_is_not():
+    called = {key: value for key, value in CALLED.items() if key != "id"}
+    screen = {"type": "local_shell_call", "id": "lsh_1", "action": {}, "status": "completed"}
+    shell = ToolCall(id="call_2", name="local_shell", arguments={}, arguments_json="{}", extra=screen)
+    approval = {"type": "mcp_approval_request", "id": "mcpr_1", "arguments": "{}"}
+    compaction = {"type": "compaction", "id": "cmp_1", "encrypted_content": "e"}
+    wire = sent(
+        UNPROVEN,
+        SEARCHED,
+        RefusalBlock(text="no", extra=SAID),
+        CALL,
+        shell,
+        ServerToolBlock(kind="mcp_approval_request", raw=approval),
+        OpaqueBlock(kind="compaction", raw=compaction),
+    )
+    assert [item.get("id", "") for item in wire[1:3]] == ["", ""]
+    assert wire[2] == called
+    # Others must have an id: a made one, always the same, but where something names it or proves itself.
+    assert wire[0] == {**SEARCH, "id": wire[0]["id"]}
+    assert [wire[at]["id"].partition("_")[0] for at in (0, 3)] == ["ws", "lsh"]
+    assert not {"ws_1", "lsh_1"} & {wire[0]["id"], wire[3]["id"]}
+    assert wire[4:] == [approval, compaction]
+    assert sent(UNPROVEN, SEARCHED)[0] == wire[0]
+    assert sent(THOUGHT, SEARCHED) == [REASONING, SEARCH]
+
+
+def test_another_model_gets_no_ids_and_nothing_encrypted():
+    fields = {"id": "fusion_1", "type": "fusion_call"}
+    wire = sent(
+        THOUGHT,
+        SEARCHED,
+        RefusalBlock(text="no", extra=SAID),
+        OpaqueBlock(kind="compaction", raw={"type": "compaction", "id": "cmp_1", "encrypted_content": "e"}),
+        OpaqueBlock(kind="fusion_call", raw=fields),
+        model="gpt-4.1",
+    )
+    assert [item["id"] for item in wire if "id" in item] == [wire[0]["id"], wire[2]["id"]]
+    assert wire == [
+        {**SEARCH, "id": wire[0]["id"]},
+        {"role": "assistant", "content": "no"},
+        {**fields, "id": wire[2]["id"]},
+    ]
+    assert not {"ws_1", "fusion_1"} & {item.get("id") for item in wire}
+
+
+@pytest.mark.parametrize("id", ["", "  ", None])
+def test_an_id_of_nothing_is_none(id):
+    blank = {"id": id, "status": "completed"}
+    wire = sent(
+        ThinkingBlock(thinking="hm", extra={**ITEM, "id": id}),
+        TextBlock(text="a", extra=blank),
+        RedactedThinkingBlock(data="e", extra={"id": id}),
+        ToolCall(id="call_1", name="f", arguments={}, arguments_json="{}", extra=blank),
+        ServerToolBlock(kind="web_search_call", raw={**SEARCH, "id": id}),
+        OpaqueBlock(kind="fusion_call", raw={"type": "fusion_call", "id": id}),
+    )
+    assert not [item for item in wire if "id" in item]
+    assert [item.get("type") for item in wire] == [None, "function_call", "web_search_call", "fusion_call"]
+
+
+def test_what_is_not_known_goes_back_in_its_place():
+    answer = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": True}
+    assert sent(OpaqueBlock(kind="mcp_approval_response", raw=answer), protocol="", model="") == [answer]
+    dance = OpaqueBlock(kind="output_dance", raw={"type": "output_dance", "steps": 1}, extra=SAID)
+    message = {"type": "message", **SAID, "content": [part("a"), {"type": "output_dance", "steps": 1}]}
+    assert sent(TextBlock(text="a", extra=SAID), dance) == [message]
+    assert sent(UNPROVEN, TextBlock(text="a"), dance) == [{"role": "assistant", "content": "a"}]
+
+
+def test_a_call_written_by_hand_has_its_arguments():
+    call = ToolCall(id="call_1", name="look", arguments={"x": 1}, arguments_json="")
+    assert sent(call)[0]["arguments"] == '{"x":1}'
+    assert sent(ToolCall(id="call_1", name="look", arguments={}, arguments_json=""))[0]["arguments"] == "{}"
 
 
 IMAGE = ImageContent(media_type="image/png", data="aGk=")
@@ -292,6 +394,75 @@ def test_built_in_tools_of_the_client_have_their_own_items(item, result, sent):
     fields = {"content": (TextContent("out"),), **result}
     answered = ToolResultMessage((ToolResult(call_id="c", name="x", **fields),))
     assert body([HI, turn(call), answered])["input"] == [USER, {**item, "call_id": "c"}, sent]
+
+
+def test_an_error_keeps_what_is_attached_to_it():
+    history = [HI, turn(CALL), results("call_1", TextContent("boom"), IMAGE, is_error=True)]
+    texts = [{"type": "input_text", "text": text} for text in ("Error:", "boom")]
+    assert body(history)["input"][-1]["output"] == [*texts, SHOWN]
+
+
+@pytest.mark.parametrize("type", ["shell_call", "local_shell_call", "apply_patch_call"])
+def test_an_output_that_is_text_says_what_was_attached(type):
+    call = ToolCall(id="c", name="x", arguments={}, arguments_json="{}", extra={"type": type, "action": {}})
+    wire = json.dumps(body([HI, turn(call), results("c", TextContent("boom"), IMAGE)])["input"][-1])
+    assert "image/png" in wire
+    assert "attached below" not in wire
+
+
+def test_a_computers_call_without_a_screenshot_goes_with_its_result():
+    item = {"type": "computer_call", "id": "cu_1", "action": {}}
+    click = ToolCall(id="c", name="computer", arguments={}, arguments_json="{}", extra=item)
+    assert body([HI, turn(THOUGHT, click), HI])["input"] == [USER, USER]
+    other = ThinkingBlock(thinking="hm", extra={**ITEM, "id": "rs_2"})
+    answered = ToolResultMessage((*results("c").results, *results().results))
+    history = [HI, turn(other, click, THOUGHT, CALL), answered]
+    assert body(history)["input"] == [USER, REASONING, CALLED, OUTPUT]
+    # A model without eyes is told of the screenshot, which is none either.
+    blind = models.openai_responses("gpt-5", input=())
+    assert body([HI, turn(THOUGHT, click), results("c", IMAGE), HI], blind)["input"] == [USER, USER]
+
+
+def test_a_search_for_tools_that_came_without_an_id_is_answered_without_one():
+    item = {"type": "tool_search_call", "id": "ts_1", "execution": "client", "arguments": {}}
+    call = ToolCall(id="call_0", name="tool_search", arguments={}, arguments_json="{}", extra={**item, "call_id": None})
+    assert body([HI, turn(call), results("call_0")])["input"] == [
+        USER,
+        item,
+        {"type": "tool_search_output", "tools": []},
+    ]
+
+
+def test_what_is_made_in_the_background_is_kept():
+    assert body(extra_body={"background": True})["store"] is True
+    assert body(extra_body={"background": False})["store"] is False
+
+
+def test_a_limit_of_nothing_is_refused():
+    with pytest.raises(RequestError, match="must be 1 or more"):
+        body(max_output_tokens=0)
+
+
+MCP = {"type": "mcp", "server_label": "wiki", "server_url": "https://x"}
+CRM = {"type": "namespace", "name": "crm", "description": "d", "tools": [{**FUNCTION, "name": "find"}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "choice"),
+    [
+        ("mcp", {"type": "mcp", "server_label": "wiki"}),
+        ("wiki", {"type": "mcp", "server_label": "wiki"}),
+        ("find", {"type": "function", "name": "find"}),
+        ("look", {"type": "function", "name": "look"}),
+    ],
+)
+def test_tools_that_have_their_name_elsewhere_can_be_named(name, choice):
+    assert body(tools=[MCP, CRM, LOOK], tool_choice=NamedTool(name))["tool_choice"] == choice
+
+
+def test_a_function_in_a_namespace_says_whether_it_is_strict():
+    bare = {key: value for key, value in CRM["tools"][0].items() if key != "strict"}
+    assert body(tools=[{**CRM, "tools": [bare]}])["tools"] == [CRM]
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def _complete_part(state: State, entries: list[dict[str, Any]], extra: dict[str,
     type = str(entry.get("type"))
     field = PART_TEXTS.get(type)
     if field is None:
-        return fold.update(state, raw=entry), ()
+        return fold.update(state, raw=entry, extra=extra), ()
     state, caused = append_text(state, "".join(str(each.get(field) or "") for each in entries))
     annotations = [each for one in entries for each in _list(one.get("annotations"))]
     citations = [cast("dict[str, Any]", each) for each in annotations if isinstance(each, dict)]
@@ -223,7 +223,8 @@ def _complete_call(state: State, slot: Slot, item: dict[str, Any]) -> Step:
         state = fold.note(state, "call_id_changed")
     if slot.type in BUILT_IN:
         state = _compare_hidden(state, slot, item)
-        extra = {key: value for key, value in item.items() if key != "call_id"}
+        # An id that was made up here stays out of the answer's items, too.
+        extra = {key: value for key, value in item.items() if key != "call_id"} | ({} if id else {"call_id": None})
         return fold.update(state, input=_input(state, slot, item), extra=extra), ()
     if name and name != fields["name"]:
         hint = f"It began as {fields['name']!r}"

@@ -300,9 +300,9 @@ def part(state: State, number: int, index: int | None, type: str, *, announced: 
     kind = _PART_KINDS.get(type, Kind.OPAQUE)
     if kind is Kind.OPAQUE:
         state = fold.note(state, "unknown_part")
-    fields: dict[str, Any] = {"raw": {}}
-    if kind is not Kind.OPAQUE:
-        fields = {"extra": kept(slot.item, ("content",)), "citations": Vector[Any]()}
+    fields: dict[str, Any] = {"extra": kept(slot.item, ("content",))}
+    # An unknown part goes back in its message, so it has the message's fields beside it as the others do.
+    fields |= {"raw": {}} if kind is Kind.OPAQUE else {"citations": Vector[Any]()}
     key = slot.key if at == 0 else f"{slot.key}.{at}"
     return fold.start(state, state.wire, kind, key=key, name=type, fields=fields, accepts=_PART_DELTAS.get(kind))
 

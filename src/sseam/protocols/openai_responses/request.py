@@ -1,7 +1,8 @@
 """Context, model and options → the request of OpenAI's Responses API.
 
 Nothing is kept at the service: the whole conversation is sent each time, reasoning as the encrypted
-items that it gave (`store` false). Whoever wants it otherwise says so in `extra_body`.
+items that it gave (`store` false). Whoever wants it otherwise says so in `extra_body`; a response that
+is made in the background is kept, since it can be had in no other way.
 
 Source: the provider's API reference and its pages on reasoning and conversation state, read 2026-11-29.
 """
@@ -10,7 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeGuard, cast
+
+import msgspec
 
 from ...content import Content, DocumentContent, ImageContent
 from ...context import (
@@ -23,6 +26,7 @@ from ...context import (
     UserMessage,
     parts_of,
 )
+from ...errors import RequestError
 from ...message import (
     Block,
     Message,
@@ -50,7 +54,7 @@ from ...request.families import OpenAIFamily, nearest, openai_family
 from ...request.schema_subset import openai_strict
 from ...transform import Target, repair, require_messages
 from .._openai import cache_fields, output_format, sampling_fields
-from .results import result_item
+from .results import drop_unseen_screens, has_no_call_id, result_item
 
 __all__ = ["body", "headers", "target", "url"]
 
@@ -58,7 +62,7 @@ __all__ = ["body", "headers", "target", "url"]
 def target(model: Model) -> Target:
     """What a history is repaired for."""
     ids = IdRule(alphabet="a-zA-Z0-9_-", max_length=64, unique=True)
-    return Target(model=model, ids=ids, thinking="signed", paired=True)
+    return Target(model=model, ids=ids, thinking="signed", needs_outcome=True, paired=True)
 
 
 def url(model: Model, *, stream: bool = True) -> str:
@@ -81,20 +85,22 @@ def body(model: Model, context: Context, options: Options, *, stream: bool = Tru
     sent: dict[str, Any] = {"model": model.id}
     if system := system_parts(context):
         sent["instructions"] = "\n\n".join(part.text for part in system)
-    sent["input"] = _items(repair(context.messages, target(model)))
+    sent["input"] = _items(drop_unseen_screens(repair(context.messages, target(model))))
     sent |= _tool_fields(tools, options)
     reasoning = _reasoning(options, family)
     if reasoning:
         sent["reasoning"] = reasoning
     sent |= sampling_fields(options, family, reasoning.get("effort"))
     if options.max_output_tokens is not None:
+        if options.max_output_tokens < 1:
+            raise RequestError(f"the output limit is {options.max_output_tokens:,}, it must be 1 or more")
         sent["max_output_tokens"] = options.max_output_tokens
     if options.output is not None:
         sent["text"] = {"format": {"type": "json_schema", **output_format(options)}}
     sent |= cache_fields(options, family)
     if options.metadata:
         sent["metadata"] = dict(options.metadata)
-    sent["store"] = False
+    sent["store"] = options.extra_body.get("background") is True
     if family.reasoning:
         sent["include"] = ["reasoning.encrypted_content"]
     if stream:
@@ -140,26 +146,34 @@ def _assistant(message: Message) -> list[dict[str, Any]]:
     """The items of a turn, in their order; the parts of one message item together again."""
     items: list[dict[str, Any]] = []
     for block in message.content:
-        if isinstance(block, TextBlock | RefusalBlock):
+        if isinstance(block, TextBlock | RefusalBlock) or _is_part(block):
             items.append(_said(block))
             if len(items) > 1 and _is_same_item(items[-2], items[-1]):
                 items[-2]["content"] += items.pop()["content"]
-        elif (item := _item(block)) is not None:
-            items.append(item)
+        else:
+            items.append(_item(block))
     return items
 
 
-def _said(block: TextBlock | RefusalBlock) -> dict[str, Any]:
+def _is_part(block: Block) -> TypeGuard[OpaqueBlock]:
+    """Whether it is an unknown part of a message, and no item: then it has the fields of its message beside it."""
+    return isinstance(block, OpaqueBlock) and bool(block.extra)
+
+
+def _said(block: TextBlock | RefusalBlock | OpaqueBlock) -> dict[str, Any]:
     item = {name: value for name, value in block.extra.items() if name != "part" and value is not None}
-    if "id" not in item:
+    if "id" not in item and not isinstance(block, OpaqueBlock):
         # Without an id it is a message of its own, whose text has no parts.
         phase = {"phase": item["phase"]} if "phase" in item else {}
         return {"role": "assistant", "content": block.text, **phase}
     beside: dict[str, Any] = block.extra.get("part", {})
-    if isinstance(block, RefusalBlock):
-        part = {"type": "refusal", "refusal": block.text, **beside}
-    else:
-        part = {"type": "output_text", "text": block.text, "annotations": list(block.citations), **beside}
+    match block:
+        case OpaqueBlock():
+            part = block.raw
+        case RefusalBlock():
+            part = {"type": "refusal", "refusal": block.text, **beside}
+        case TextBlock():
+            part = {"type": "output_text", "text": block.text, "annotations": list(block.citations), **beside}
     return {"type": "message", "role": "assistant", "status": "completed", **item, "content": [part]}
 
 
@@ -167,27 +181,25 @@ def _is_same_item(before: dict[str, Any], after: dict[str, Any]) -> bool:
     return before.get("type") == after.get("type") == "message" and before["id"] == after["id"]
 
 
-def _item(block: Block) -> dict[str, Any] | None:
+def _item(block: ThinkingBlock | RedactedThinkingBlock | ToolCall | ServerToolBlock | OpaqueBlock) -> dict[str, Any]:
     match block:
         case ThinkingBlock():
             return {"type": "reasoning", "summary": [], **_given(block.extra)}
         case RedactedThinkingBlock():
             return {"type": "reasoning", "summary": [], "encrypted_content": block.data, **_given(block.extra)}
         case ToolCall() if "type" in block.extra:  # a built-in tool of the client: the item is all there
-            return {**_given(block.extra), "call_id": block.id}
+            return {**_given(block.extra), **({} if has_no_call_id(block) else {"call_id": block.id})}
         case ToolCall(kind="custom"):
             fields = {"call_id": block.id, "name": block.name, "input": block.arguments_json}
             return {"type": "custom_tool_call", **fields, **_given(block.extra)}
         case ToolCall():
-            fields = {"call_id": block.id, "name": block.name, "arguments": block.arguments_json or "{}"}
+            # The text as it came; a call that was written by hand may have none.
+            text = block.arguments_json
+            arguments = text if text.strip() else msgspec.json.encode(block.arguments).decode()
+            fields = {"call_id": block.id, "name": block.name, "arguments": arguments}
             return {"type": "function_call", **fields, **_given(block.extra)}
-        case ServerToolBlock():
+        case ServerToolBlock() | OpaqueBlock():
             return dict(block.raw)
-        case OpaqueBlock():
-            # A part of a message that is not known cannot go back without its message.
-            return dict(block.raw) if "id" in block.raw else None
-        case TextBlock() | RefusalBlock():
-            return _said(block)
 
 
 def _given(extra: dict[str, Any]) -> dict[str, Any]:
@@ -211,9 +223,7 @@ def _is_native(tool: dict[str, Any]) -> bool:
 
 def _tool(tool: FunctionTool | dict[str, Any]) -> dict[str, Any]:
     if isinstance(tool, dict):
-        # The server takes a function that says nothing for strict, and then refuses or rewrites its schema.
-        says_strict = tool.get("type") != "function" or isinstance(tool.get("strict"), bool)
-        return tool if says_strict else {**tool, "strict": False}
+        return _own_tool(tool)
     described = {"description": tool.description} if tool.description else {}
     if tool.free_text:
         return {"type": "custom", "name": tool.name, **described}
@@ -222,17 +232,51 @@ def _tool(tool: FunctionTool | dict[str, Any]) -> dict[str, Any]:
     return {"type": "function", "name": tool.name, **described, "parameters": parameters, "strict": strict is not None}
 
 
+def _own_tool(tool: dict[str, Any]) -> dict[str, Any]:
+    """The server takes a function that says nothing for strict, and then refuses or rewrites its schema."""
+    if inner := _inner_tools(tool):
+        return {**tool, "tools": [_own_tool(entry) for entry in inner]}
+    says_strict = tool.get("type") != "function" or isinstance(tool.get("strict"), bool)
+    return tool if says_strict else {**tool, "strict": False}
+
+
+def _inner_tools(tool: dict[str, Any]) -> list[dict[str, Any]]:
+    """The tools of a namespace; others have none."""
+    inner: object = tool.get("tools") if tool.get("type") == "namespace" else None
+    return cast("list[dict[str, Any]]", inner) if isinstance(inner, list) else []
+
+
+def _choices(tools: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What `tool_choice` is for each name that may be named: of a function, an MCP server, a built-in type.
+
+    Of two with one name the first stands.
+    """
+    choices: dict[str, dict[str, Any]] = {}
+    for tool in tools:
+        kind, name, label = (tool.get(field) for field in ("type", "name", "server_label"))
+        if kind == "namespace":
+            found = _choices(_inner_tools(tool))
+        elif kind == "mcp":
+            choice = {"type": kind, "server_label": label}
+            found = {label: choice, kind: choice} if isinstance(label, str) else {}
+        elif isinstance(name, str):
+            found = {name: {"type": kind, "name": name}}
+        else:
+            found = {str(kind): {"type": kind}}
+        choices = {**found, **choices}
+    return choices
+
+
 def _tool_fields(tools: list[dict[str, Any]], options: Options) -> dict[str, Any]:
     choice = options.tool_choice
-    require_declared(choice, (str(tool.get("name") or tool["type"]) for tool in tools))
+    choices = _choices(tools)
+    require_declared(choice, choices)
     if not tools:
         return {}
     sent: dict[str, Any] = {"tools": tools}
     match choice:
         case NamedTool(name):
-            tool = next(tool for tool in tools if name in (tool.get("name"), tool["type"]))
-            named = {"name": name} if "name" in tool else {}
-            sent["tool_choice"] = {"type": tool["type"], **named}
+            sent["tool_choice"] = choices[name]
         case None:
             pass
         case _:
