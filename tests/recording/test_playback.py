@@ -192,3 +192,12 @@ def test_random_pieces_have_a_size() -> None:
 def test_what_is_no_recording(source: Any) -> None:
     with pytest.raises(TypeError, match=r"a recording .* path.*; the content itself is given as bytes"):
         Answers(source)
+
+
+@pytest.mark.parametrize("text", ['{"error": {}}', '{"error": {}}' * 500], ids=["short", "long"])
+def test_content_in_place_of_a_path_is_told(text: str) -> None:
+    with pytest.raises(OSError) as caught:
+        Answers(text)
+    assert caught.value.__notes__ == [
+        "A recording that is text is the path of a file; the content itself is given as bytes."
+    ]

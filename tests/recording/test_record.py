@@ -296,3 +296,12 @@ def test_a_recording_that_failed_is_replayed_so(tmp_path: Path) -> None:
     assert [(step.wait, len(step.chunk)) for step in answer.steps] == [(1.0, 300), (1.0, 100)]
     with httpx.Client(transport=transport(tmp_path / "one.sse")) as client, pytest.raises(httpx.RemoteProtocolError):
         client.get("http://api.test")
+
+
+def test_the_folder_is_made_before_anything_comes(tmp_path: Path) -> None:
+    path = tmp_path / "not" / "there" / "a.sse"
+    list(Recorder(path).iter([b"data: 1\n\n"]))
+    assert load(path).data == b"data: 1\n\n"
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(FileExistsError):
+        Recorder(tmp_path / "file" / "a.sse")

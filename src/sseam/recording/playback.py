@@ -166,7 +166,11 @@ def _read(source: Source, folder: str | os.PathLike[str]) -> Recording:
         case str() if "\n" in source:
             raise TypeError(f"a recording that is text is the path of a file; {_OF_CONTENT}")
         case str() | os.PathLike():
-            return load(Path(folder, source))
+            try:
+                return load(Path(folder, source))
+            except OSError as error:
+                error.add_note(f"A recording that is text is the path of a file; {_OF_CONTENT}.")
+                raise
         case _:
             raise TypeError(f"a recording is a path, bytes or a Recording, not {type(source).__name__}; {_OF_CONTENT}")
 

@@ -157,7 +157,8 @@ class Recorder:
     """Keeps the bytes of one response and writes the recording when they end, also when they fail.
 
     Args:
-        path: the file for the body, `name.sse`; its folder must exist.
+        path: the file for the body, `name.sse`. Its folder is made where it is not there; raises OSError where it
+            cannot be, since the end of the response would be too late.
         request: what is sent. Make the recorder when it is: times count from then.
         scrub: called with each text that is kept, after secrets were masked; gives the text to keep.
         clock: seconds, from any start.
@@ -171,6 +172,7 @@ class Recorder:
         scrub: Callable[[str], str] | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         self._request = request
         self._scrub = scrub
