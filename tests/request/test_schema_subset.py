@@ -212,6 +212,11 @@ def test_b247_what_anthropic_cannot_be_strict_about(schema):
             {"definitions": {"T": TEXT}, "$defs": {"U": TEXT}, "$ref": "#/definitions/T"},
             {"$defs": {"T": TEXT, "U": TEXT}, "$ref": "#/$defs/T"},
         ),
+        ({"definitions": {"T": TEXT}, "$defs": None, "allOf": 5}, {"$defs": {"T": TEXT}}),
+        (
+            {"properties": None, "required": None, "items": [TEXT]},
+            {"properties": None, "required": None, "items": [TEXT]},
+        ),
         (
             obj(definitions=obj(b=TEXT), c={"$ref": "#/properties/definitions/properties/b"}),
             obj(definitions=obj(b=TEXT), c={"$ref": "#/properties/definitions/properties/b"}),

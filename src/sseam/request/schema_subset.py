@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
+from ..decoding import mapping
 from .schema_walk import LISTED, NAMED, SINGLE, Schema, map_inner, require_tree, walk
 
 __all__ = ["anthropic_strict", "for_gemini", "openai_strict", "takes_arguments"]
@@ -97,7 +98,7 @@ def _anthropic_node(node: Schema) -> Schema:
     if bounds:
         said = ", ".join(f"{key}: {value}" for key, value in bounds.items())
         node = {key: value for key, value in node.items() if key not in bounds}
-        node["description"] = f"{node.get('description', '')} ({said})".strip()
+        node["description"] = f"{node.get('description') or ''} ({said})".strip()
     return _close(node)
 
 
@@ -284,8 +285,8 @@ def for_gemini(schema: Schema) -> Schema:
 def _gemini_node(node: Schema) -> Schema:
     if "const" in node:
         node["enum"] = [node["const"]]
-    if isinstance(node.get("definitions"), dict):
-        node["$defs"] = {**node["definitions"], **node.get("$defs", {})}
+    if isinstance(definitions := node.get("definitions"), dict):
+        node["$defs"] = {**cast("Schema", definitions), **mapping(node.get("$defs"))}
     if "$ref" in node:
         kept = {key: value for key, value in node.items() if key.startswith("$") and key in _GEMINI_KEYS}
         return {**kept, "$ref": _gemini_reference(node["$ref"])}
