@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import json
 import threading
+import traceback
 import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -497,6 +498,24 @@ async def test_b228_the_usage_of_a_failed_attempt_is_kept(server: Server, run: R
     assert outcome.message.usage.input_tokens == 7
 
 
+async def test_b228_an_attempt_that_was_given_up_is_no_success(server: Server) -> None:
+    server.add(answer(begin(tokens=99), text_start(), delta("a"), End.HANG))
+    async with AsyncClient() as client:
+        for give_up in ("abort", "aclose"):
+            stream = client.stream(model(server.url), CONTEXT)
+            async for event in stream:
+                if isinstance(event, TextDelta):
+                    break
+            done = getattr(stream, give_up)()
+            if done is not None:
+                await done
+            (attempt,) = stream.attempts
+            assert isinstance(attempt.error, StreamAborted)
+            assert attempt.usage is not None
+            assert attempt.usage.input_tokens == 99
+            await stream.aclose()
+
+
 async def test_b226_a_quota_is_not_tried_again(server: Server, run: Run) -> None:
     quota = {"error": {"message": "rate limit of tokens", "type": "insufficient_quota", "code": "insufficient_quota"}}
     server.add(answer(json.dumps(quota).encode(), status=429, content_type="application/json"))
@@ -735,6 +754,21 @@ async def test_a_stop_sequence_that_was_asked_for_is_an_end(server: Server, run:
         assert (await run(model(other.url), call={"accept": ["max_tokens"]})).error is None
 
 
+@pytest.mark.parametrize("size", [1, 50, 10_000])
+async def test_what_came_before_a_damaged_coding_counts(server: Server, run: Run, size: int) -> None:
+    damaged = gzip.compress(b"".join(text("Hello")))[:-8] + bytes(8)
+    pieces = [damaged[at : at + size] for at in range(0, len(damaged), size)]
+    server.add(answer(*pieces, content_encoding="gzip"))
+    outcome = await run(model(server.url))
+    assert outcome.error is None
+    assert outcome.message.text == "Hello"
+
+
+async def test_a_content_type_that_comes_twice(server: Server, run: Run) -> None:
+    server.add(answer(*text("Hello"), content_type="text/event-stream, text/event-stream; charset=utf-8"))
+    assert (await run(model(server.url))).message.text == "Hello"
+
+
 async def test_a_key_is_in_no_text(server: Server, run: Run, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(0)
     server.add(answer(b"", status=500))
@@ -751,13 +785,16 @@ async def test_a_key_is_in_no_text(server: Server, run: Run, caplog: pytest.LogC
         answer(echo, content_type="application/json"),
         answer(error_frame("authentication_error", "the key sk-very-secret is wrong")),
         answer(b"", status=401, x_request_id="sk-very-secret", x_echo="sk-very-secret"),
+        answer(begin(), Raw(b"sk-very-secret\r\n"), End.CLOSE),
+        answer(begin(), b"data: sk-very-secret"),
         answer(b"data: {" + b"-" * 42 + b"sk-very-secret" + b"-" * 200 + b"\n\n"),
     ):
         server.add(given)
         outcome = await run(needing, call={"key": "sk-very-secret"})
         error = outcome.error
         assert isinstance(error, sseam.SseamError)
-        shown = f"{error!r} {error} {error.__dict__} {outcome.attempts} {[a.error for a in outcome.attempts]}"
+        told = "".join(traceback.format_exception(error))
+        shown = f"{told} {error!r} {error} {error.__dict__} {outcome.attempts} {[a.error for a in outcome.attempts]}"
         assert "sk-v" not in shown
         assert "***" in shown
     for bad in ("sk-\nsecret", "sk-sécret"):
@@ -854,6 +891,28 @@ async def test_a_background_response_is_not_joined_for_ever(server: Server, run:
     assert isinstance(outcome.error, TransportError)
     assert outcome.message.text == "ab"
     assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(("asked", "joins"), [("0.3", 2), ("500", 1)])
+async def test_a_join_waits_as_long_as_the_service_asks(server: Server, run: Run, asked: str, joins: int) -> None:
+    frames = _background()
+
+    def choose(request: Request) -> Answer:
+        if request.method == "POST":
+            return answer(*frames[:6], Pause(0.02), End.CLOSE)
+        return answer(status=429, retry_after=asked) if len(server.requests) == 2 else answer(*frames[6:])
+
+    server.choose(choose)
+    of = sseam.models.openai_responses("m", base_url=server.url, keys=())
+    outcome = await run(of, call={"options": BACKGROUND})
+    assert len(server.requests) == 1 + joins
+    if joins == 2:
+        assert outcome.message.timing is not None
+        assert outcome.message.timing.duration >= 0.3
+    else:
+        assert isinstance(outcome.error, ApiError)
+        assert "asks to wait 500 s, more than Retry.max_retry_after" in str(outcome.error)
+        assert outcome.message.text == "ab"
 
 
 async def test_one_in_the_foreground_is_lost_with_its_connection(server: Server, run: Run) -> None:
