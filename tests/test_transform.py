@@ -13,7 +13,7 @@ from sseam import models
 from sseam.content import DocumentContent, ImageContent, TextContent
 from sseam.context import ToolResultMessage, UserMessage, assistant
 from sseam.errors import RequestError
-from sseam.handover import paired_server_tools
+from sseam.handover import paired_server_tools, server_ids
 from sseam.message import (
     Message,
     OpaqueBlock,
@@ -328,7 +328,7 @@ def test_server_tools_stay_in_pairs():
     blocks = (asked, answered, waiting, lost, listing)
     assert paired_server_tools(blocks) == (asked, answered, listing)
     assert paired_server_tools(blocks, open_turn=True) == (asked, answered, waiting, listing)
-    assert paired_server_tools((answered,), among=(asked, answered)) == (answered,)
+    assert paired_server_tools((answered,), among=server_ids((asked, answered))) == (answered,)
 
 
 def test_a_turn_written_by_hand_is_taken_as_the_targets_own():

@@ -22,7 +22,7 @@ from .message import (
 from .request.families import same_model
 from .target import Messages, Target, map_assistant, with_content
 
-__all__ = ["cut_at_fallback", "hand_over", "item_id", "paired_server_tools"]
+__all__ = ["cut_at_fallback", "hand_over", "item_id", "paired_server_tools", "server_ids"]
 
 
 # ---- a model that declined, and one that answered in its place
@@ -58,25 +58,37 @@ def _bound_to_declined(block: Block) -> bool:
     )
 
 
+class ServerIds(msgspec.Struct, frozen=True):
+    """The ids of calls that a service ran itself, and those that results answer."""
+
+    calls: frozenset[Any]
+    results: frozenset[Any]
+
+
+def server_ids(blocks: Iterable[Block]) -> ServerIds:
+    """What these blocks hold of either half."""
+    raws = [block.raw for block in blocks if isinstance(block, ServerToolBlock)]
+    calls = frozenset(raw.get("id") for raw in raws)
+    return ServerIds(calls, frozenset(raw.get("tool_use_id") for raw in raws))
+
+
 def paired_server_tools(
-    content: Iterable[Block], among: Iterable[Block] | None = None, open_turn: bool = False
+    content: Iterable[Block], among: ServerIds | None = None, open_turn: bool = False
 ) -> tuple[Block, ...]:
     """The blocks without server-run calls that lack their result, and results that lack their call.
 
-    `among` are the blocks in which the other half is looked for: a paused turn goes on in the next
+    The other half is looked for `among` these ids, else in the blocks: a paused turn goes on in the next
     message. In an `open_turn` calls without result stay: the provider goes on with them.
     """
     blocks = tuple(content)
-    raws = [block.raw for block in (blocks if among is None else among) if isinstance(block, ServerToolBlock)]
-    calls = {raw.get("id") for raw in raws}
-    results = {raw.get("tool_use_id") for raw in raws}
+    ids = server_ids(blocks) if among is None else among
 
     def stays(block: Block) -> bool:
         if not isinstance(block, ServerToolBlock):
             return True
         if "tool_use_id" in block.raw:
-            return block.raw["tool_use_id"] in calls
-        return open_turn or not block.kind.endswith("tool_use") or block.raw.get("id") in results
+            return block.raw["tool_use_id"] in ids.calls
+        return open_turn or not block.kind.endswith("tool_use") or block.raw.get("id") in ids.results
 
     return tuple(block for block in blocks if stays(block))
 

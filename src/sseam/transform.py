@@ -3,7 +3,8 @@
 A stored conversation may end in the middle of a tool call, hold a turn that failed, or come from
 another provider. Each rule here takes the messages and the target and gives messages; `RULES` is
 their order. All are pure, and what they do to a message does not depend on the messages after it
-but for the results of its calls: a history that grows keeps the bytes it had.
+but for the results of its calls, and for whether a service still goes on with the last turn: a history
+that grows keeps the bytes it had.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ import msgspec
 from .content import Content, DocumentContent, ImageContent, TextContent
 from .context import HistoryMessage, ToolResultMessage, UserMessage, parts_of
 from .errors import RequestError
-from .handover import cut_at_fallback, hand_over, item_id, paired_server_tools
+from .handover import cut_at_fallback, hand_over, item_id, paired_server_tools, server_ids
 from .message import (
     Block,
     Message,
     RedactedThinkingBlock,
-    ServerToolBlock,
     TextBlock,
     ThinkingBlock,
 )
@@ -142,10 +142,7 @@ def close_server_tools(messages: Messages, _target: Target) -> Messages:
     In the last turn of all, also where nothing but results follows it, a call without result stays: the service goes
     on with it. Behind anything else it is refused (Anthropic: "Stop reasons and fallback", read 2026-11-29).
     """
-    said = [block for message in messages if isinstance(message, Message) for block in message.content]
-    server = [block for block in said if isinstance(block, ServerToolBlock)]
-    if not server:
-        return messages
+    ids = server_ids(block for message in messages if isinstance(message, Message) for block in message.content)
     said_in = (
         number
         for number, message in enumerate(messages)
@@ -156,7 +153,7 @@ def close_server_tools(messages: Messages, _target: Target) -> Messages:
     for number, message in enumerate(messages):
         if isinstance(message, Message):
             goes_on = number == last and message.stop_reason in ("pause_turn", "tool_use")
-            message = with_content(message, paired_server_tools(message.content, server, goes_on))
+            message = with_content(message, paired_server_tools(message.content, ids, goes_on))
         closed.append(message)
     return tuple(closed)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import sseam
-from sseam.protocols.openai_responses import decode, initial, last_number, reduce, wire
+from sseam.protocols.openai_responses import decode, initial, last_number, reduce, request, wire
 from sseam.protocols.openai_responses.order import WINDOW
 from sseam.protocols.openai_responses.reducer import _TABLE, Phase
 
@@ -59,6 +59,34 @@ def texts(caused: list[sseam.Event]) -> list[str]:
 def parse(*events: dict[str, Any], **options: Any) -> sseam.Message:
     body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
     return sseam.parse(body.encode(), "openai-responses", **options)
+
+
+def items_sent(answer: sseam.Message) -> list[dict[str, Any]]:
+    """The items of an answer as the next request sends them back."""
+    messages = (sseam.UserMessage("q"), answer, sseam.UserMessage("n"))
+    model = sseam.models.openai_responses(answer.model)
+    wire = request.body(model, sseam.Context(messages=messages), sseam.Options())["input"][1:-1]
+    return [item for item in wire if not item["type"].endswith("_output")]
+
+
+def whole(*output: dict[str, Any]) -> sseam.Message:
+    done = ({"type": "response.output_item.done", "output_index": at, "item": item} for at, item in enumerate(output))
+    return parse(*numbered(CREATED, *done, ending(*output)))
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "fusion_call", "name": "x"},
+        {"type": "fusion_call", "id": "f_1", "name": "x"},
+        {**MESSAGE, "content": [{"type": "output_dance", "steps": 1}]},
+        {**MESSAGE, "content": [*DONE["content"], {"type": "output_dance", "steps": 1}]},
+        {**MESSAGE, "content": [{"type": "output_text", "text": "", "annotations": []}, *DONE["content"]]},
+        {"type": "tool_search_call", "id": "t_1", "execution": "client", "arguments": {}},
+    ],
+)
+def test_what_came_goes_back_as_it_came(item: dict[str, Any]) -> None:
+    assert items_sent(whole(item)) == [item]
 
 
 @pytest.mark.parametrize("phase", Phase)

@@ -223,8 +223,9 @@ def _complete_call(state: State, slot: Slot, item: dict[str, Any]) -> Step:
         state = fold.note(state, "call_id_changed")
     if slot.type in BUILT_IN:
         state = _compare_hidden(state, slot, item)
-        # An id that was made up here stays out of the answer's items, too.
-        extra = {key: value for key, value in item.items() if key != "call_id"} | ({} if id else {"call_id": None})
+        extra = {key: value for key, value in item.items() if key != "call_id"}
+        if not (id or string(slot.item, "call_id")):
+            extra["call_id"] = None  # the call's id was made up here, and is not the service's
         return fold.update(state, input=_input(state, slot, item), extra=extra), ()
     if name and name != fields["name"]:
         hint = f"It began as {fields['name']!r}"
