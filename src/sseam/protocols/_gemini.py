@@ -15,7 +15,7 @@ from ..errors import ApiError, RequestError
 from ..fold import State, count
 from ..message import Usage
 
-__all__ = ["UsageNames", "api_error", "given", "made_id", "read_usage", "unsigned"]
+__all__ = ["SKIP_SIGNATURE", "UsageNames", "api_error", "given", "made_id", "read_usage", "unsigned"]
 
 
 class UsageNames(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +65,11 @@ def made_id(state: State[Any]) -> str:
     while state.head.call_ids.get(id) is not None:
         id += "_"
     return id
+
+
+SKIP_SIGNATURE = "skip_thought_signature_validator"
+"""What may stand for the signature of a call that Gemini did not make. Source: Google's guide "Thought signatures"
+(read 2026-11-30)."""
 
 
 def unsigned(name: str, way_out: str) -> RequestError:

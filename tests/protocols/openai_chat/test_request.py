@@ -363,6 +363,24 @@ def test_a_proof_on_a_call_goes_back_on_that_call():
         assert wire["messages"][1]["tool_calls"][0].get("extra_content") == sent
 
 
+def test_gemini_3_wants_the_proof_of_every_step_of_the_open_turn():
+    new, old = server("gemini-compat", "gemini-3-pro"), server("gemini-compat", "gemini-2.5-pro")
+    signed = {"extra_content": {"google": {"thought_signature": "s"}}}
+    first = ToolCall(id="call_1", name="look", arguments={}, arguments_json="{}", extra=signed)
+    bare = ToolCall(id="call_2", name="go", arguments={}, arguments_json="{}")
+    parallel = [HI, turn(first, bare), results(), HI]
+    assert "extra_content" not in body(parallel, new)["messages"][1]["tool_calls"][1]
+    assert body([HI, turn(bare), results("call_2"), HI], new)  # its turn is over
+    open_turn = [HI, turn(first), results(), turn(bare), results("call_2")]
+    with pytest.raises(RequestError, match="the call of 'go' in the open turn has no thought signature"):
+        body(open_turn, new)
+    assert "extra_content" not in body(open_turn, old)["messages"][3]["tool_calls"][0]
+    said = body(open_turn, new, skip_signatures=True)["messages"]
+    assert said[1]["tool_calls"][0]["extra_content"] == signed["extra_content"]
+    placeholder = {"google": {"thought_signature": "skip_thought_signature_validator"}}
+    assert said[3]["tool_calls"][0]["extra_content"] == placeholder
+
+
 @pytest.mark.parametrize(
     ("dialect", "id", "level", "sent"),
     [

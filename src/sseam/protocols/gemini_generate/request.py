@@ -53,9 +53,6 @@ from .. import _gemini
 
 __all__ = ["body", "headers", "target", "url"]
 
-# Documented for calls that another model made.
-_SKIP = "skip_thought_signature_validator"
-
 
 def target(model: Model) -> Target:
     """What a history is repaired for."""
@@ -200,7 +197,7 @@ def require_signatures(contents: list[dict[str, Any]], options: Options) -> None
             continue
         if not options.skip_signatures:
             raise _gemini.unsigned(calls[0]["functionCall"]["name"], "skip_signatures=True sends a placeholder")
-        calls[0]["thoughtSignature"] = _SKIP
+        calls[0]["thoughtSignature"] = _gemini.SKIP_SIGNATURE
 
 
 # ---- tools

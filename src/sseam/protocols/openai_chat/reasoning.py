@@ -5,16 +5,20 @@ Every server has its own words for both; `request_dialects` says which.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from ...context import Options, ThinkingLevel
+import msgspec
+
+from ...context import HistoryMessage, Options, ThinkingLevel, UserMessage
+from ...decoding import mapping
 from ...errors import RequestError
-from ...message import Message, RefusalBlock, TextBlock, ThinkingBlock
+from ...message import Message, RefusalBlock, TextBlock, ThinkingBlock, ToolCall
 from ...request.families import BUDGETS, OpenAIFamily, anthropic_budget, nearest
+from .._gemini import SKIP_SIGNATURE, unsigned
 from .request_dialects import RequestDialect, Switch
 
-__all__ = ["replayed_reasoning", "switch_reasoning"]
+__all__ = ["prove_calls", "replayed_reasoning", "switch_reasoning"]
 
 
 def switch_reasoning(
@@ -158,3 +162,28 @@ def _parts(message: Message) -> list[dict[str, Any]]:
             case _:
                 pass
     return parts
+
+
+def prove_calls(history: Sequence[HistoryMessage], options: Options) -> list[HistoryMessage]:
+    """The history in which the first call of every step of the open turn has Google's thought signature.
+
+    The placeholder is put in where it is asked for. Raises RequestError for a call without a signature where it is not.
+    """
+    proven = list(history)
+    for place in range(len(proven) - 1, -1, -1):
+        message = proven[place]
+        if isinstance(message, UserMessage):
+            break
+        if isinstance(message, Message) and message.tool_calls and not _is_signed(message.tool_calls[0]):
+            first = message.tool_calls[0]
+            if not options.skip_signatures:
+                raise unsigned(first.name, "skip_signatures=True sends a placeholder")
+            extra = {**first.extra, "extra_content": {"google": {"thought_signature": SKIP_SIGNATURE}}}
+            signed = msgspec.structs.replace(first, extra=extra)
+            content = tuple(signed if block is first else block for block in message.content)
+            proven[place] = msgspec.structs.replace(message, content=content)
+    return proven
+
+
+def _is_signed(call: ToolCall) -> bool:
+    return bool(mapping(mapping(call.extra.get("extra_content")).get("google")).get("thought_signature"))

@@ -42,7 +42,7 @@ from ...request.schema_subset import openai_strict
 from ...tools import ToolResult
 from ...transform import Target, repair, require_messages
 from .._openai import cache_fields, is_forced, output_format, sampling_fields
-from .reasoning import replayed_reasoning, switch_reasoning
+from .reasoning import prove_calls, replayed_reasoning, switch_reasoning
 from .request_dialects import RequestDialect
 from .request_models import request_dialect
 
@@ -78,6 +78,8 @@ def body(model: Model, context: Context, options: Options, *, stream: bool = Tru
     has_tools = "tools" in tools
     output = _output(options, dialect, has_tools)
     history = repair(context.messages, target(model))
+    if dialect.proofs:
+        history = prove_calls(history, options)
     sent: dict[str, Any] = {"model": model.id}
     sent["messages"] = [*_system(context, options, dialect, family), *_messages(history, dialect)]
     sent |= tools

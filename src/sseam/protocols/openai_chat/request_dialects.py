@@ -55,6 +55,7 @@ class RequestDialect(msgspec.Struct, frozen=True, kw_only=True):
         replay: field in which an assistant turn's reasoning goes back: a name of plain text, "thinking_parts" for parts
             of the content; None: it stays out.
         replay_with_calls: only on turns with calls. replay_blank: also where there is none, as "".
+        proofs: the calls of the open turn must have Google's thought signatures.
         ids: the ids of tool calls that it takes.
         null_content: the content of a turn with calls and no text: null, else "".
         tool_name: a tool's result also has the tool's name.
@@ -92,6 +93,7 @@ class RequestDialect(msgspec.Struct, frozen=True, kw_only=True):
     replay: str | None = None
     replay_with_calls: bool = False
     replay_blank: bool = False
+    proofs: bool = False
     ids: IdRule = IdRule()
     null_content: bool = True
     tool_name: bool = False

@@ -76,7 +76,7 @@ def _as_gemini_takes_it(row: RequestDialect, model: Model) -> RequestDialect:
         case "none":
             return msgspec.structs.replace(row, switch="none")
         case "level":
-            return msgspec.structs.replace(row, efforts=family.levels)
+            return msgspec.structs.replace(row, efforts=family.levels, proofs=True)
         case "budget":
             efforts = (effort for effort in row.efforts if effort != "none" or family.can_disable)
             return msgspec.structs.replace(row, efforts=tuple(efforts))
