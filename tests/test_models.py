@@ -181,3 +181,21 @@ def test_a_model_never_holds_a_key(monkeypatch):
     assert SECRET not in msgspec.json.encode(model).decode()
     assert model.keys == (KeySource("OPENAI_API_KEY"),)
     assert isinstance(model, Model)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "base_url", "variables"),
+    [
+        ("openai", "http://localhost:9000/v1", []),
+        ("openai", "https://api.openai.com/v1", ["OPENAI_API_KEY"]),
+        ("groq", "https://proxy.example/v1", []),
+        ("litellm-proxy", "https://proxy.example/v1", ["LITELLM_API_KEY"]),
+    ],
+)
+def test_a_dialect_that_is_named_does_not_bring_another_services_key(
+    dialect: str, base_url: str, variables: list[str]
+) -> None:
+    model = models.compatible("m", base_url=base_url, dialect=dialect)
+    assert [source.variable for source in model.keys] == variables
+    own = models.compatible("m", base_url=base_url, dialect=dialect, key_variable="MINE")
+    assert [source.variable for source in own.keys] == ["MINE"]

@@ -16,7 +16,7 @@ from typing import Any
 
 from .context import KeySource, Model
 from .errors import RequestError
-from .protocols.openai_chat.dialects import host_of, server_at
+from .protocols.openai_chat.dialects import has_host, host_of, server_at
 from .protocols.openai_chat.request_dialects import DIALECTS
 from .request.families import anthropic_family
 
@@ -94,7 +94,8 @@ def compatible(id: str, *, base_url: str, key_variable: str | None = None, **fie
     """A model behind another server of one of the protocols, Chat Completions unless `protocol` says otherwise.
 
     The dialect is found by the base URL where `dialect` does not name it. A server that is not known gets no key, since
-    a key is for the service it was made for: `key_variable` names the environment variable that holds its own.
+    a key is for the service it was made for, also where it speaks as that service does: `key_variable` names the
+    environment variable that holds its own.
     """
     protocol = fields.get("protocol", "openai-chat")
     host = server_at(base_url)
@@ -103,6 +104,8 @@ def compatible(id: str, *, base_url: str, key_variable: str | None = None, **fie
     keys = _maker_keys(protocol, base_url) or (known.keys if known else ())
     if key_variable:
         keys = (KeySource(key_variable, keys[0].header) if keys else KeySource(key_variable),)
+    elif dialect != host and has_host(dialect or ""):
+        keys = ()
     return _model(
         fields,
         id=id,

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from ...dialect import Dialect, Grade
 
-__all__ = ["DEVIATIONS", "DIALECTS", "dialect_for", "host_of", "server_at"]
+__all__ = ["DEVIATIONS", "DIALECTS", "dialect_for", "has_host", "host_of", "server_at"]
 
 DEVIATIONS: dict[str, Grade] = {
     # an entry of `tool_calls`
@@ -241,6 +241,11 @@ def dialect_for(base_url: str | None = None, model: str | None = None) -> str | 
     """
     address = base_url or ""
     return server_at(address) or _find(address, _COMMON_PORTS) or (_by_model(model) if model else None)
+
+
+def has_host(dialect: str) -> bool:
+    """Whether a dialect is that of a service with an address of its own."""
+    return any(name == dialect for _, name in _ADDRESSES)
 
 
 def server_at(base_url: str) -> str | None:
