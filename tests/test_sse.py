@@ -434,7 +434,7 @@ def test_bytes_of_any_kind(kind: Any) -> None:
 def test_what_is_no_bytes_is_refused(chunk: Any) -> None:
     framer = Framer()
     framer.feed(b"data: a\n\n")
-    with pytest.raises(TypeError, match="a chunk is .*, expected bytes"):
+    with pytest.raises(TypeError, match=r"a chunk is .*, expected bytes"):
         framer.feed(chunk)
     assert len(framer.feed(b"data: a\n\n")) == 1
 
