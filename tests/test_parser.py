@@ -437,3 +437,8 @@ def test_what_is_no_async_iterable() -> None:
 def test_compressed_bytes_are_told_as_such() -> None:
     with pytest.raises(sseam.FramingError, match=r"The body is compressed \(gzip\), and is to be decompressed"):
         sseam.parse(gzip.compress(CALL), PROTOCOL)
+
+
+def test_a_whole_stream_of_another_protocol_is_told_as_one() -> None:
+    with pytest.raises(sseam.TruncatedStream, match="The data looks like anthropic-messages: read it with that"):
+        sseam.parse(CALL, "openai-chat")

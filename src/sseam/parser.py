@@ -199,7 +199,7 @@ class Parser:
 
     def _note(self, events: tuple[Event, ...]) -> list[Event]:
         self._result = self.state.head.result
-        if isinstance(self._result, Failed) and not self.state.head.begun:
+        if isinstance(self._result, Failed) and not self.partial.content:
             self._suggest(self._result.error)
         return list(events)
 
