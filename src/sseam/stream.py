@@ -184,8 +184,8 @@ class Stream(_Liveness):
         """Give up: a blocked read ends, the iterator raises `StreamAborted`, and nothing more is handed
         out. From any thread.
 
-        Where there is no connection to shut down (an iterable, HTTP/2, one that is used again and has
-        not answered yet), a blocked read ends with its next bytes, or with a time limit.
+        Where there is no connection to shut down (an iterable, HTTP/2, a transport of the caller's own), a
+        blocked read ends with its next bytes, or with a time limit.
         """
         self._reading.abort()
         if self._reading.given_up is not None:
