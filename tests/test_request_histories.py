@@ -106,7 +106,7 @@ def test_every_history_gives_a_body_that_the_service_takes(protocol, data):
     assert calls == answers
 
 
-REFUSED = ("no message to send", "have the id", "two results", "begins with the model")
+REFUSED = ("no message to send", "have the id", "two results", "begins with the model", "no tool call before it")
 
 # How each protocol names a call, and a result.
 COUNTED = {

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sseam.context import ToolResultMessage, assistant
+from sseam.errors import RequestError
 from sseam.message import ToolCall
 from sseam.request.calls import IdRule, answer_calls, wire_id
 from sseam.tools import ToolResult
@@ -38,6 +39,16 @@ def test_one_mark_stands_behind_the_last_of_the_results_that_turns_share():
             False,
             cache,
         ]
+
+
+def test_a_result_with_a_wrong_id_is_told_where_a_call_has_none():
+    asked = assistant(*(ToolCall(id=id, name="f", arguments={}, arguments_json="{}") for id in ("a", "b")))
+    done, mistyped = (ToolResultMessage((ToolResult(call_id=id, name="f"),)) for id in ("a", "bb"))
+    with pytest.raises(RequestError, match="there is a result for 'bb', which no tool call before it has.*'b'"):
+        answer_calls((asked, done, mistyped))
+    # Of a turn whose calls were dropped the results go with them, and a call alone is told not to have run.
+    assert answer_calls((assistant("cut"), mistyped)) == (assistant("cut"),)
+    assert len(answer_calls((asked, done))) == 2
 
 
 def test_a_made_id_shows_where_it_comes_from():

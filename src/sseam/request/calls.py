@@ -46,7 +46,9 @@ def answer_calls(messages: tuple[HistoryMessage, ...]) -> tuple[HistoryMessage, 
     Results are looked for up to the next assistant turn. A call without one gets one that says it
     was not run; a result without a call is dropped.
 
-    Raises RequestError where two calls of one message, or two results of one call, have the same id.
+    Raises RequestError where two calls of one message, or two results of one call, have the same id, and where
+    a turn has both a call without a result and a result without a call: its id is wrong, and what was done would be
+    denied.
     """
     answered: list[HistoryMessage] = []
     for turn, others in _turns(messages):
@@ -55,6 +57,7 @@ def answer_calls(messages: tuple[HistoryMessage, ...]) -> tuple[HistoryMessage, 
         for result in (result for message in given for result in message.results):
             results.setdefault(result.call_id, []).append(result)
         called: set[str] = set()
+        _require_known(turn, results)
         # However many turns share the results, one mark of the caller's is one breakpoint: behind the last of them.
         calling = [number for number, message in enumerate(turn) if message.tool_calls]
         marked = calling[-1:] if any(message.cache for message in given) else []
@@ -69,6 +72,17 @@ def answer_calls(messages: tuple[HistoryMessage, ...]) -> tuple[HistoryMessage, 
                 raise RequestError(f"there are two results for the tool call {id!r}")
         answered += (message for message in others if not isinstance(message, ToolResultMessage))
     return tuple(answered)
+
+
+def _require_known(turn: list[Message], results: dict[str, list[ToolResult]]) -> None:
+    calls = [call.id for message in turn for call in message.tool_calls]
+    unknown = [id for id in results if id not in calls]
+    missing = [id for id in calls if id not in results]
+    if unknown and missing:
+        raise RequestError(
+            f"there is a result for {unknown[0]!r}, which no tool call before it has as its id",
+            hint=f"Without a result there is {', '.join(map(repr, missing))}",
+        )
 
 
 def _turns(messages: tuple[HistoryMessage, ...]) -> Iterator[tuple[list[Message], list[HistoryMessage]]]:
