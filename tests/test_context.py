@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -109,3 +111,15 @@ def test_what_cannot_be_stored_is_told_with_its_place(context, place):
 def test_what_is_no_context_is_refused():
     with pytest.raises(msgspec.ValidationError):
         Context.from_json(b'{"messages":[{"role":"nobody","content":"x"}]}')
+
+
+def test_what_an_assistant_cannot_have_said() -> None:
+    wrong: Any = ["yes"]
+    with pytest.raises(TypeError, match="expected texts and blocks, got list"):
+        assistant(wrong)
+
+
+def test_the_repr_of_a_model_shows_no_key_of_its_address() -> None:
+    model = models.compatible("m", base_url="https://me:pass-word@a.test/v1?api_key=very-secret&v=2")
+    assert "base_url='https://me:***@a.test/v1?api_key=***&v=2'" in repr(model)
+    assert repr(models.openai("gpt-5")).startswith("Model(id='gpt-5', protocol='openai-chat', base_url='https://api.")

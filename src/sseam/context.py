@@ -6,11 +6,12 @@ continued, with another provider too. Nothing here knows a wire format.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
 
 import msgspec
 
 from ._encode import encode
+from ._mask import mask, secrets_in
 from .content import Content, TextContent
 from .message import Block, Message, TextBlock
 from .tools import ToolResult
@@ -70,8 +71,14 @@ HistoryMessage: TypeAlias = UserMessage | Message | ToolResultMessage
 
 
 def assistant(*content: str | Block) -> Message:
-    """An assistant's turn written by hand: complete, of no protocol and no model."""
+    """An assistant's turn written by hand: complete, of no protocol and no model.
+
+    Raises `TypeError` for what is neither text nor a block.
+    """
     blocks = tuple(TextBlock(text=part) if isinstance(part, str) else part for part in content)
+    for block in blocks:
+        if type(block) not in get_args(Block):
+            raise TypeError(f"expected texts and blocks, got {type(block).__name__}")
     return Message(content=blocks, complete=True)
 
 
@@ -253,6 +260,11 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reported_as: tuple[str, ...] = ()
     keys: tuple[KeySource, ...] = ()
     key_optional: bool = False
+
+    def __repr__(self) -> str:
+        """As of any struct, without what its address holds of a key."""
+        address = mask(self.base_url, secrets_in(self.base_url, {}))
+        return msgspec.Struct.__repr__(msgspec.structs.replace(self, base_url=address))
 
 
 _DECODER = msgspec.json.Decoder(Context)

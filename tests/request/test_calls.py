@@ -44,7 +44,7 @@ def test_one_mark_stands_behind_the_last_of_the_results_that_turns_share():
 def test_a_result_with_a_wrong_id_is_told_where_a_call_has_none():
     asked = assistant(*(ToolCall(id=id, name="f", arguments={}, arguments_json="{}") for id in ("a", "b")))
     done, mistyped = (ToolResultMessage((ToolResult(call_id=id, name="f"),)) for id in ("a", "bb"))
-    with pytest.raises(RequestError, match="there is a result for 'bb', which no tool call before it has.*'b'"):
+    with pytest.raises(RequestError, match=r"there is a result for 'bb', which no tool call before it has.*'b'"):
         answer_calls((asked, done, mistyped))
     # Of a turn whose calls were dropped the results go with them, and a call alone is told not to have run.
     assert answer_calls((assistant("cut"), mistyped)) == (assistant("cut"),)

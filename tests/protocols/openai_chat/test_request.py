@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -361,6 +362,27 @@ def test_a_proof_on_a_call_goes_back_on_that_call():
     for dialect, sent in (("gemini-compat", proof), ("openai", None)):
         wire = body([HI, turn(call), results()], server(dialect))
         assert wire["messages"][1]["tool_calls"][0].get("extra_content") == sent
+
+
+def test_what_a_server_does_not_take_by_its_kind_is_told_and_not_lost():
+    image = ImageContent(media_type="image/png", url="https://a.test/i.png")
+    document = DocumentContent(media_type="application/pdf", title="Plan", data="eHg=")
+    (said,) = body([UserMessage((image, document))], server("gemini-compat"))["messages"]
+    assert [json.loads(part["text"]) for part in said["content"]] == [
+        {
+            "omitted": "image",
+            "media_type": "image/png",
+            "url": "https://a.test/i.png",
+            "reason": "the server takes no images by address",
+        },
+        {
+            "omitted": "document",
+            "title": "Plan",
+            "media_type": "application/pdf",
+            "bytes": 2,
+            "reason": "the server takes no documents of this kind",
+        },
+    ]
 
 
 def test_gemini_3_wants_the_proof_of_every_step_of_the_open_turn():

@@ -40,7 +40,7 @@ from ...request import (
 from ...request.families import OpenAIFamily, openai_family
 from ...request.schema_subset import openai_strict
 from ...tools import ToolResult
-from ...transform import Target, repair, require_messages
+from ...transform import Target, placeholder, repair, require_messages
 from .._openai import cache_fields, is_forced, output_format, sampling_fields
 from .reasoning import prove_calls, replayed_reasoning, switch_reasoning
 from .request_dialects import RequestDialect
@@ -196,11 +196,11 @@ def _part(part: Content, dialect: RequestDialect) -> dict[str, Any]:
         return {"type": "text", "text": text}
     if isinstance(part, ImageContent):
         if part.url is not None and not dialect.image_urls:
-            return {"type": "text", "text": f"Image: {part.url}"}
+            return {"type": "text", "text": placeholder(part, "the server takes no images by address").text}
         return {"type": "image_url", "image_url": {"url": data_url(part)}}
     assert isinstance(part, DocumentContent)
     if part.data is None or not dialect.files:
-        return {"type": "text", "text": f"Document: {part.title or ''} {part.url or part.media_type}"}
+        return {"type": "text", "text": placeholder(part, "the server takes no documents of this kind").text}
     return {"type": "file", "file": {"filename": part.title or "document", "file_data": data_url(part)}}
 
 
