@@ -627,7 +627,7 @@ async def test_a_busy_reader_is_not_timed(server: Server) -> None:
 
 
 async def test_b231_pings_are_seen_as_life_and_not_as_progress(server: Server) -> None:
-    server.add(answer(begin(), *[Pause(0.02), PING] * 5, *text("x")[1:]))
+    server.add(answer(begin(), *[Pause(0.05), PING] * 10, *text("x")[1:]))
     client = AsyncClient()
     async with client, client.stream(model(server.url), CONTEXT) as stream:
         iterator = aiter(stream)
@@ -638,7 +638,7 @@ async def test_b231_pings_are_seen_as_life_and_not_as_progress(server: Server) -
         seen: list[tuple[bool, bool]] = []
 
         async def watch() -> None:
-            await anyio.sleep(0.07)
+            await anyio.sleep(0.3)
             assert stream.last_seen is not None
             seen.append((stream.last_progress == progress, stream.last_seen > progress + 0.01))
 
@@ -699,7 +699,7 @@ async def test_b243_nothing_blocks_the_loop(server: Server) -> None:
         tasks.start_soon(tick)
         await client.complete(model(server.url), CONTEXT)
         tasks.cancel_scope.cancel()
-    assert ticks >= 10
+    assert ticks >= 3  # on a machine that has other work, too; a loop that is held up has none
 
 
 async def test_every_event_comes_in_the_turn_of_its_bytes(server: Server) -> None:

@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from . import response as http
+from ._body import Body
 from ._broken import is_broken_connection, transport_error
 from ._mask import mask, mask_error
-from .deadlines import NO_LIMITS, Deadlines, Limit, TimeLimits
-from .encoding import Decoder, decoder
-from .errors import ApiError, FramingError, SseamError, StreamAborted, TransportError, TruncatedStream
+from .deadlines import NO_LIMITS, Deadlines, TimeLimits
+from .errors import ApiError, SseamError, StreamAborted, TransportError, TruncatedStream
 from .events import Done, Event, Failed, Start, TextDelta, UsageUpdate
 from .message import Message, Timing
 from .parser import Parser
-from .protocols import ARRAYS
 from .response import Response
-from .retry import Attempt, Received, Retry, back_off, wait
+from .retry import Attempt, Received, Retry, back_off, say_what_was_asked, wait
 
 if TYPE_CHECKING:
     from ._call import Request
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["Reading"]
 
 _ERROR_BODY_SECONDS = 10.0
-# As long as the longest frame: an image may be in it.
-_LONGEST_BODY = 64 << 20
 _NO_RETRY = Retry(max_retries=0)
 
 
@@ -109,10 +106,7 @@ class Reading:
         self._received: Received = "nothing"
         self._started = False  # a Start was given to the reader
         self._response: Response | None = None
-        self._decoder: Decoder | None = None
-        self._body: bytearray | None = None  # gathered where the response is no stream of events
-        self._looked = False  # the first byte was looked at
-        self._plain = True  # chunks go straight to the parser
+        self._body = Body(protocol)
         self._marked = False  # content and text have come: nothing is to be noted any more
 
     # ---- what the reader sees
@@ -221,25 +215,16 @@ class Reading:
         attempt.headers = response.headers
         attempt.request_id = http.request_id(response.headers)
         self._response = response
-        try:
-            self._decoder = decoder(response.headers.get("content-encoding", ""))
-        except FramingError as error:
-            if not self._is_refusal():
-                raise
-            raise self._undecodable(error) from error
-        self._plain = False
-        kind = http.reads_as(response)
-        if kind != "events" and not (kind == "body" and self._protocol in ARRAYS):
-            self._body = bytearray()
-        if kind == "refusal":
+        self._body = Body(self._protocol, response)
+        if self._body.is_refusal:
             self.deadlines.allow(_ERROR_BODY_SECONDS, time.monotonic())
 
     def feed(self, chunk: bytes | None) -> None:
         """More of the body; None: it ended."""
-        if self._plain and chunk is not None:
+        if chunk is None:
+            self._finish()
+        elif self._body.plain:
             self._parse(chunk)
-        elif chunk and self._decoder is not None:
-            self._undo(self._decoder, chunk)
         else:
             self._take_in(chunk)
 
@@ -247,21 +232,10 @@ class Reading:
         """The read was ended: by `abort`, or because a time limit passed."""
         if not late or self.over:
             return
-        if self._is_refusal():
+        if self._body.is_refusal:
             self._refuse()
-            return
-        self._fail(self._late(self.deadlines.passed(time.monotonic())))
-
-    def _late(self, which: Limit) -> TransportError:
-        words = {
-            "connect": "no connection was made",
-            "first_event": "no event came",
-            "idle": "nothing but pings came",
-            "total": "the call did not end",
-        }
-        seconds = getattr(self.deadlines.limits, which)
-        within = "" if seconds is None else f" of {seconds:g} s"
-        return TransportError(f"{words[which]} within its limit{within} (TimeLimits.{which})", timeout=which)
+        else:
+            self._fail(self.deadlines.error(self.deadlines.passed(time.monotonic())))
 
     def break_off(self, cause: BaseException) -> None:
         """The source raised. What is no fault of the connection passes through."""
@@ -278,7 +252,7 @@ class Reading:
             foreign.__cause__ = cause
             self._fail(foreign)
             raise cause
-        elif self._is_refusal():
+        elif self._body.is_refusal:
             self._refuse()
         else:
             error = transport_error(cause, started=self.deadlines.progressed is not None)
@@ -286,7 +260,7 @@ class Reading:
             if error.timeout is not None:
                 # The library's own timeout stands for whichever limit was the shorter one.
                 early = error.timeout == "connect" and now < self.deadlines.due
-                error = self._late("connect" if early else self.deadlines.passed(now))
+                error = self.deadlines.error("connect" if early else self.deadlines.passed(now))
             error.__cause__ = cause
             self._fail(error)
 
@@ -299,9 +273,8 @@ class Reading:
         else:
             self.parser = self._make_parser()
             self._received = "nothing"
-        self._response = self._decoder = self._body = None
-        self._looked = False
-        self._plain = True
+        self._response = None
+        self._body = Body(self._protocol)
 
     # ---- inside
 
@@ -326,71 +299,42 @@ class Reading:
             deadlines.progressed = now
             deadlines.paused = True
 
-    def _undo(self, decoder: Decoder, chunk: bytes) -> None:
-        """More of a body in a content coding."""
+    def _take_in(self, chunk: bytes) -> None:
+        """More of a body of which not all is known, or that is gathered."""
+        self.deadlines.seen = time.monotonic()
+        if self._received == "nothing":
+            self._received = "bytes"
         try:
-            for piece in decoder.decode(chunk):
-                self._take_in(piece)
+            for piece in self._body.take(chunk):
+                self._parse(piece)
                 if self.over or self.pause is not None:
                     return
-        except FramingError as error:
-            self._fail(self._undecodable(error))
-
-    def _take_in(self, chunk: bytes | None) -> None:
-        """More of a body of which not all is known, or that is gathered; the end of one."""
-        if chunk:
-            self.deadlines.seen = time.monotonic()
-            if self._received == "nothing":
-                self._received = "bytes"
-            if not self._looked and self._body is None:
-                self._look_at(chunk)
-        if self._body is not None:
-            self._gather(self._body, chunk)
+        except SseamError as error:
+            self._fail(error)
             return
-        self._plain = self._looked and self._decoder is None
-        if chunk:
-            self._parse(chunk)
-        elif chunk is None and not self._go_on(TruncatedStream("the body ended before the stream")):
-            self._add(self.parser.finish(), time.monotonic())
+        if self._body.is_full:
+            self._refuse()
 
-    def _look_at(self, chunk: bytes) -> None:
-        """A body that begins as JSON is one, unless the protocol streams arrays."""
-        first = chunk.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]
-        self._looked = bool(first)
-        if first == b"{" or (first == b"[" and self._protocol not in ARRAYS):
-            self._body = bytearray()
+    def _finish(self) -> None:
+        """The body ended."""
+        whole = self._body.whole
+        if whole is None:
+            if not self._go_on(TruncatedStream("the body ended before the stream")):
+                self._add(self.parser.finish(), time.monotonic())
+        elif self._body.is_refusal:
+            self._refuse()
+        elif (error := self._error_in(whole)) is not None:
+            self._fail(error)
+        else:
+            self._add(self.parser.feed_body(whole) or self.parser.finish(), time.monotonic())
 
-    def _is_refusal(self) -> bool:
-        return self._response is not None and http.reads_as(self._response) == "refusal"
-
-    def _undecodable(self, fault: FramingError) -> SseamError:
-        response = self._response
-        if response is None or not self._is_refusal():
-            return fault
-        return http.undecodable(self._protocol, response, fault)
-
-    def _gather(self, body: bytearray, chunk: bytes | None) -> None:
-        """More of a body that is read as a whole."""
-        assert self._response is not None
-        if chunk:
-            body += chunk
-        if self._is_refusal():
-            if chunk is None or len(body) > http.MAX_ERROR_BODY:
-                self._refuse()
-        elif len(body) > _LONGEST_BODY:
-            self._fail(FramingError(f"the body is longer than {_LONGEST_BODY:,} bytes, and no event stream"))
-        elif chunk is None:
-            whole = bytes(body)
-            error = http.error_in(self._protocol, self._response, whole)
-            if error is not None:
-                self._fail(error)
-            else:
-                self._add(self.parser.feed_body(whole) or self.parser.finish(), time.monotonic())
+    def _error_in(self, whole: bytes) -> SseamError | None:
+        return None if self._response is None else http.error_in(self._protocol, self._response, whole)
 
     def _refuse(self) -> None:
         assert self._response is not None
         # Masked before it is cut to what is shown: half of a key is too much of it.
-        body = mask(bytes(self._body or b""), self._secrets)
+        body = mask(self._body.whole or b"", self._secrets)
         self._fail(http.refusal(self._protocol, self._response, body))
 
     def _add(self, events: list[Event], now: float) -> None:
@@ -491,7 +435,9 @@ class Reading:
             if seconds is not None and self.deadlines.fits(seconds, now):
                 self._pause(seconds)
                 return
-            self._say_which(error)
+            if self.request is not None and isinstance(error, ApiError | TransportError):
+                asked = mask(f"{self.request.method} {self.request.url}", self._secrets)
+                say_what_was_asked(error, asked, len(self.attempts), self._retry)
         partial = error.partial or self.parser.partial
         if self._began is not None:
             partial = msgspec.structs.replace(partial, timing=self._timing(now))
@@ -500,19 +446,6 @@ class Reading:
         self.over = True
         self.events.append(self.result)
         self._end(partial, error)
-
-    def _say_which(self, error: SseamError) -> None:
-        """Add to the error of a whole call what was asked, and how often."""
-        if self.request is None or not isinstance(error, ApiError | TransportError):
-            return
-        said = [error.hint] if error.hint else []
-        asked = error.retry_after if isinstance(error, ApiError) else None
-        if asked is not None and asked > self._retry.max_retry_after:
-            said.append(f"The service asks to wait {asked:g} s, more than Retry.max_retry_after")
-        count = len(self.attempts)
-        where = mask(f"{self.request.method} {self.request.url}", self._secrets)
-        said.append(f"{where}{f', {count} attempts' if count > 1 else ''}")
-        error.hint = ". ".join(said)
 
     def _note_failure(self, attempt: Attempt, error: SseamError) -> None:
         attempt.error = attempt.error or error

@@ -11,6 +11,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from .errors import TransportError
+
 __all__ = ["NO_LIMITS", "Deadlines", "Limit", "TimeLimits"]
 
 Limit: TypeAlias = Literal["connect", "first_event", "idle", "total"]
@@ -92,6 +94,20 @@ class Deadlines:
         if now >= self._over:
             return "total"
         return "first_event" if self.progressed is None else "idle"
+
+    def error(self, which: Limit) -> TransportError:
+        """The error for a limit that has passed."""
+        seconds = getattr(self.limits, which)
+        within = "" if seconds is None else f" of {seconds:g} s"
+        return TransportError(f"{_WORDS[which]} within its limit{within} (TimeLimits.{which})", timeout=which)
+
+
+_WORDS: dict[Limit, str] = {
+    "connect": "no connection was made",
+    "first_event": "no event came",
+    "idle": "nothing but pings came",
+    "total": "the call did not end",
+}
 
 
 def _seconds(limit: float | None) -> float:

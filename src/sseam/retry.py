@@ -26,7 +26,7 @@ import msgspec
 from .errors import ApiError, SseamError, TransportError
 from .message import Usage
 
-__all__ = ["Attempt", "Received", "Retry", "back_off", "retry_after", "should_retry", "wait"]
+__all__ = ["Attempt", "Received", "Retry", "back_off", "retry_after", "say_what_was_asked", "should_retry", "wait"]
 
 Received: TypeAlias = Literal["nothing", "bytes", "events", "content"]
 """How far an answer came: bytes of its body, events that only open the message, content."""
@@ -109,6 +109,16 @@ def _may_repeat(error: SseamError, received: Received) -> bool:
             return received == "nothing"
         case _:
             return False
+
+
+def say_what_was_asked(error: ApiError | TransportError, request: str, attempts: int, policy: Retry) -> None:
+    """Add to the hint of an error that ends a call: `request`, how often it was made, and why no more."""
+    said = [error.hint] if error.hint else []
+    asked = error.retry_after if isinstance(error, ApiError) else None
+    if asked is not None and asked > policy.max_retry_after:
+        said.append(f"The service asks to wait {asked:g} s, more than Retry.max_retry_after")
+    said.append(f"{request}, {attempts} attempts" if attempts > 1 else request)
+    error.hint = ". ".join(said)
 
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:
