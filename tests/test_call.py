@@ -59,6 +59,7 @@ REFUSED: dict[str, tuple[Context, Options]] = {
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.protocol)
 @pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.unusual_body
 def test_what_cannot_be_sent_is_a_request_error(model: Model, what: str) -> None:
     context, options = REFUSED[what]
     with pytest.raises(RequestError):

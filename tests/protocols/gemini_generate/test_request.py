@@ -272,6 +272,7 @@ def test_tools_in_every_form():
 
 
 @pytest.mark.parametrize("key", ["functionDeclarations", "function_declarations"])
+@pytest.mark.unusual_body
 def test_declarations_in_either_spelling_are_functions(key):
     own = {key: [{"name": "own"}]}
     for choice, calling in (

@@ -155,6 +155,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.unusual_body
 def test_the_steps_of_an_answer_go_back_as_they_came():
     answer = {"id": "i", "model": "gemini-3-flash-preview", "status": "requires_action", "steps": STEPS}
     message = sseam.parse_response(json.dumps(answer).encode(), "gemini-interactions")
@@ -163,6 +164,7 @@ def test_the_steps_of_an_answer_go_back_as_they_came():
     assert unchecked(*stored.messages) == [USER, *STEPS, RESULT]
 
 
+@pytest.mark.unusual_body
 def test_content_of_a_kind_that_is_not_known_is_no_step():
     steps = [output({"type": "scent", "data": "x"}, {"type": "text", "text": "a"}), output({"type": "scent"})]
     answer = {"id": "i", "model": "gemini-3-flash-preview", "status": "completed", "steps": steps}
@@ -170,6 +172,7 @@ def test_content_of_a_kind_that_is_not_known_is_no_step():
     assert unchecked(HI, message, HI) == [USER, *steps, USER]
 
 
+@pytest.mark.unusual_body
 def test_a_step_that_was_kept_is_not_changed():
     for raw in ({"type": "model_output", "content": []}, {"type": "model_output"}):
         before = copy.deepcopy(raw)

@@ -609,6 +609,7 @@ def test_a_tool_in_the_service_s_own_form_is_read_like_any_other():
         assert (sent["type"], sorted(sent["function"]["parameters"]["properties"])) == ("function", ["input"])
 
 
+@pytest.mark.unusual_body
 def test_what_the_service_runs_itself_is_sent_as_it_is():
     search = {"type": "builtin_function", "function": {"name": "$web_search"}}
     web = {"type": "web_search", "web_search": {"enable": True}}
@@ -644,6 +645,7 @@ def test_a_tool_without_a_type_can_be_named():
 
 
 @pytest.mark.parametrize("name", ["fs.read:x", "a" * 65, "", "wörter", "a b"])
+@pytest.mark.unusual_body
 def test_a_tool_whose_name_cannot_be_declared_is_named(name):
     for tool in ({"name": name}, {"type": "custom", "custom": {"name": name}}):
         with pytest.raises(RequestError, match="cannot be declared") as caught:
@@ -725,6 +727,7 @@ def test_a_schema_that_has_no_field_of_its_own_is_said():
     assert "JSON schema" in body(model=server("deepseek"), output=OutputSchema(schema={}))["messages"][0]["content"]
 
 
+@pytest.mark.unusual_body
 def test_no_more_stop_sequences_than_are_taken():
     for model in (GPT, server("azure-openai")):
         assert body(model=model, stop_sequences=tuple("abcd"))["stop"] == [*"abcd"]
