@@ -152,3 +152,24 @@ def test_a_background_response_goes_on_from_every_byte(ending: Ending) -> None:
                 assert found == whole, cut
                 assert [event.text for event in events if isinstance(event, TextDelta)] == ["Hel", "lo"], cut
                 assert sum(isinstance(event, Start) for event in events) == 1, cut
+
+
+@pytest.mark.parametrize("skip", [-3, -2, -1, 1, 2, 3])
+def test_a_join_with_a_gap_or_an_overlap_gives_no_wrong_message(skip: int) -> None:
+    """Where the server goes on at another place than was asked for."""
+    data = BROKEN.read_bytes()
+    whole = sseam.parse(data, "openai-responses")
+    frames = [frame + b"\n\n" for frame in data.split(b"\n\n")[:-1]]
+    for came in range(1, len(frames)):
+        answers = [Recording(b"".join(frames[:came])), Recording(b"".join(frames[max(0, came + skip) :]))]
+        events: list[sseam.Event] = []
+        with httpx.Client(transport=transport(answers, cuts="whole")) as http:
+            found = read(http, Retry(max_retries=1, first_wait=0.0, max_wait=0.0), events)
+        text = "".join(event.text for event in events if isinstance(event, TextDelta))
+        if isinstance(found, sseam.Message):
+            assert (found.text, found.stop_reason, found.complete) == (whole.text, "end_turn", True), came
+            assert skip > 0 or text == whole.text, came
+            assert found.deviations, came
+        else:
+            # What comes twice is taken once. Where all of it comes again, that is another stream's beginning.
+            assert skip > 0 or came + skip <= 0, (came, found)
