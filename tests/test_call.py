@@ -98,7 +98,9 @@ def test_an_argument_of_another_kind(arguments: Any, words: str) -> None:
 
 
 # The same constructors without their types, for what a type checker would have found.
-LOOSE: dict[str, Any] = {kind.__name__: kind for kind in (Context, Options, UserMessage, ToolResultMessage)}
+LOOSE: dict[str, Any] = {
+    kind.__name__: kind for kind in (Context, Message, Options, ToolResult, UserMessage, ToolResultMessage)
+}
 
 
 @pytest.mark.parametrize(
@@ -108,6 +110,11 @@ LOOSE: dict[str, Any] = {kind.__name__: kind for kind in (Context, Options, User
         ("Context(messages=(UserMessage(5),))", "context.messages[0].content: Expected `str | array`, got `int`"),
         ("Context(messages=(UserMessage('a'), UserMessage(('a',))))", "context.messages[1].content[0]: Expected"),
         ("Context(messages=(ToolResultMessage(('a',)),))", "context.messages[0].results[0]: Expected `object`"),
+        (
+            "Context(messages=(ToolResultMessage((ToolResult(call_id='c', name='f', content=('a',)),)),))",
+            "context.messages[0].results[0].content[0]: Expected `object`, got `str`. Write it as in ToolResult.from",
+        ),
+        ("Context(messages=(Message(content=('a',)),))", "context.messages[0].content[0]: Expected `object`, got"),
         ("Context(system=5)", "context.system: Expected `str | array`, got `int`"),
         ("Options(temperature='x')", "options.temperature: Expected `float | null`, got `str`"),
         ("Options(thinking='much')", "options.thinking: Invalid enum value 'much'"),

@@ -25,6 +25,7 @@ from .parser import Parser
 from .protocols import NAMES, load
 from .request import join_url
 from .retry import Retry
+from .tools import ToolResult
 
 __all__ = ["CallOptions", "Request", "Settings", "prepare", "reading_of"]
 
@@ -156,13 +157,17 @@ def _checked(what: str, value: T, kind: type[T], example: str, error_kind: type[
 
 
 def _checked_message(place: int, message: HistoryMessage) -> HistoryMessage:
+    at = f"context.messages[{place}]"
     match message:
         case UserMessage():
-            return _checked(f"context.messages[{place}]", message, UserMessage, 'UserMessage("…")')
+            return _checked(at, message, UserMessage, 'UserMessage("…")')
         case ToolResultMessage():
-            return _checked(f"context.messages[{place}]", message, ToolResultMessage, "ToolResultMessage((result,))")
-        case _:
+            message = _checked(at, message, ToolResultMessage, "ToolResultMessage((result,))")
+            for number, result in enumerate(message.results):
+                _checked(f"{at}.results[{number}]", result, ToolResult, "ToolResult.from_value(call, …)")
             return message
+        case Message():
+            return _checked(at, message, Message, 'assistant("…")')
 
 
 def _a(kind: type) -> str:

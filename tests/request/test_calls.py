@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import time
+
+import msgspec
 import pytest
 
 from sseam.context import ToolResultMessage, assistant
 from sseam.errors import RequestError
 from sseam.message import ToolCall
-from sseam.request.calls import IdRule, answer_calls, wire_id
+from sseam.request.calls import IdRule, answer_calls, wire_id, wire_ids
 from sseam.tools import ToolResult
 
 WORD = IdRule(alphabet="a-zA-Z0-9_-", max_length=16)
@@ -51,13 +54,40 @@ def test_a_result_with_a_wrong_id_is_told_where_a_call_has_none():
     assert len(answer_calls((asked, done))) == 2
 
 
+def test_an_aborted_turn_beside_it_is_no_reason_to_refuse():
+    asked = assistant(ToolCall(id="b", name="f", arguments={}, arguments_json="{}"))
+    aborted = msgspec.structs.replace(assistant("cut"), complete=False, stop_reason="aborted")
+    answered = answer_calls((asked, aborted, ToolResultMessage((ToolResult(call_id="a", name="f"),))))
+    assert [result.call_id for result in answered[1].results] == ["b"]
+
+
+def test_ids_that_repeat_in_every_turn_cost_no_more_than_others():
+    turns = [assistant(ToolCall(id="call_0", name="f", arguments={}, arguments_json="{}")) for _ in range(4_000)]
+    began = time.process_time()
+    names = wire_ids(tuple(turns), IdRule(alphabet="a-zA-Z0-9_-", max_length=64, unique=True))
+    assert time.process_time() - began < 2
+    assert len({name["call_0"] for number, name in names.items() if number >= 0}) == 4_000
+    fresh: dict[str, int] = {}
+    assert [wire_id("call_0", WORD, fresh) for _ in range(3)] == [wire_id("call_0", WORD, dict(t)) for t in _before()]
+
+
+def _before() -> list[dict[str, int]]:
+    """The ids that are taken at each of three uses of one id, each tried anew from the first."""
+    taken: list[str] = []
+    befores: list[dict[str, int]] = []
+    for _ in range(3):
+        befores.append(dict.fromkeys(taken, 0))
+        taken.append(wire_id("call_0", WORD, dict.fromkeys(taken, 0)))
+    return befores
+
+
 def test_a_made_id_shows_where_it_comes_from():
-    assert wire_id("fc|call", WORD, set()).startswith("fcc_")
-    assert len(wire_id("x" * 99, WORD, set())) == 16
+    assert wire_id("fc|call", WORD, {}).startswith("fcc_")
+    assert len(wire_id("x" * 99, WORD, {})) == 16
 
 
 def test_a_made_id_never_meets_one_that_is_taken():
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     made = wire_id("a b", WORD, taken)
     assert made in taken
     assert wire_id("a b", WORD, taken) not in ("a b", made)

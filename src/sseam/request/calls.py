@@ -75,10 +75,11 @@ def answer_calls(messages: tuple[HistoryMessage, ...]) -> tuple[HistoryMessage, 
 
 
 def _require_known(turn: list[Message], results: dict[str, list[ToolResult]]) -> None:
-    calls = [call.id for message in turn for call in message.tool_calls]
+    calls = {call.id: None for message in turn for call in message.tool_calls}
     unknown = [id for id in results if id not in calls]
     missing = [id for id in calls if id not in results]
-    if unknown and missing:
+    # What an aborted turn called was taken from it, and the result is of that.
+    if unknown and missing and all(message.complete for message in turn):
         raise RequestError(
             f"there is a result for {unknown[0]!r}, which no tool call before it has as its id",
             hint=f"Without a result there is {', '.join(map(repr, missing))}",
@@ -140,11 +141,11 @@ def translate_ids(messages: tuple[HistoryMessage, ...], rule: IdRule) -> tuple[H
 
 def wire_ids(messages: tuple[HistoryMessage, ...], rule: IdRule) -> dict[int, dict[str, str]]:
     """The translation of the ids of each assistant message, by the message's number."""
-    taken: set[str] = set()
+    taken: dict[str, int] = {}
     names: dict[int, dict[str, str]] = {-1: {}}
     for number, message in enumerate(messages):
         if isinstance(message, Message):
-            in_turn: set[str] = set()
+            in_turn: dict[str, int] = {}
             names[number] = {
                 call.id: wire_id(call.id, rule, taken if rule.unique else in_turn) for call in message.tool_calls
             }
@@ -155,16 +156,20 @@ def _renamed(block: Block, names: dict[str, str]) -> Block:
     return msgspec.structs.replace(block, id=names[block.id]) if isinstance(block, ToolCall) else block
 
 
-def wire_id(id: str, rule: IdRule, taken: set[str]) -> str:
+def wire_id(id: str, rule: IdRule, taken: dict[str, int]) -> str:
     """`id`, or the first id made from it that the rule accepts and that is not `taken`; it is then added to these.
 
     Made ids depend on `id` and on which are taken, so equal histories give equal ids.
+
+    Args:
+        taken: the ids that were given away, each with the number of ids that were tried in its place.
     """
-    candidate, attempt = id, 0
+    candidate, attempt = id, taken.get(id, 0)
     while candidate in taken or not rule.accepts(candidate):
         candidate = _minted(id, attempt, rule)
         attempt += 1
-    taken.add(candidate)
+    taken[id] = attempt
+    taken.setdefault(candidate, 0)
     return candidate
 
 
