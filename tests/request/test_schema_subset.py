@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import re
 
 import pytest
 
@@ -98,6 +99,9 @@ NOT_STRICT = [
     obj(x={"allOf": ALTERNATIVES}),
     obj(x={**obj(k=TEXT), "anyOf": ALTERNATIVES}),
     obj(x={"anyOf": ALTERNATIVES, "oneOf": ALTERNATIVES}),
+    # What is joined is an `allOf` again, which has not been looked at.
+    {**closed(a=TEXT), "allOf": [{"properties": {"a": {**TEXT, "description": "x"}}}]},
+    obj(["p"], p={**obj(a={"minLength": 1}), "allOf": [obj(["a"], a=TEXT)]}),
     {**obj(["a"], a=TEXT), "$ref": "#/$defs/T"},
     obj(["ghost"], a=TEXT),
     obj(a={"type": ["object", "null"]}),
@@ -261,11 +265,62 @@ def test_gemini_has_no_all_of(schema, reduced):
 
 def test_gemini_a_schema_that_uses_itself_has_an_end():
     node = obj(next={"allOf": [{"$ref": "#/$defs/Node"}, obj(y=TEXT)]})
-    assert for_gemini({**obj(a={"$ref": "#/$defs/Node"}), "$defs": {"Node": node}})["$defs"]["Node"] == obj(
-        next=obj(next={"$ref": "#/$defs/Node"}, y=TEXT)
-    )
+    again = obj(next={"$ref": "#/$defs/merged_1"}, y=TEXT)
+    assert for_gemini({**obj(a={"$ref": "#/$defs/Node"}), "$defs": {"Node": node}})["$defs"] == {
+        "Node": obj(next=again),
+        "merged_1": again,
+    }
     itself = {"allOf": [{"$ref": "#/$defs/A"}, TEXT]}
-    assert for_gemini({**itself, "$defs": {"A": itself}})["type"] == "string"
+    assert for_gemini({**itself, "$defs": {"A": itself}}) == {**TEXT, "$defs": {"A": TEXT}}
+
+
+def test_gemini_what_is_merged_has_a_name_of_its_own():
+    node = obj(next={"allOf": [{"$ref": "#/definitions/merged_1"}, obj(y=TEXT)]})
+    reduced = for_gemini({**obj(a={"$ref": "#/definitions/merged_1"}), "definitions": {"merged_1": node}})
+    assert reduced["$defs"].keys() == {"merged_1", "merged_2"}
+    assert reduced["$defs"]["merged_2"] == obj(next={"$ref": "#/$defs/merged_2"}, y=TEXT)
+
+
+NEEDS_ID = {"required": ["id"]}
+
+
+def mutual(count):
+    """Definitions of which each refers to every other."""
+    names = [f"N{number}" for number in range(count)]
+    parts = {name: {"allOf": [{"$ref": f"#/$defs/{name}"}, NEEDS_ID]} for name in names}
+    definitions = {
+        name: obj(**{key: part for key, part in parts.items() if key != name}, id=TEXT) for name, part in parts.items()
+    }
+    return {**obj(root={"$ref": "#/$defs/N0"}), "$defs": definitions}
+
+
+def chain(length):
+    """Definitions of which each refers to the next in two properties."""
+    parts = [{"allOf": [{"$ref": f"#/$defs/D{number + 1}"}, NEEDS_ID]} for number in range(length)]
+    definitions = {f"D{number}": obj(left=part, right=part) for number, part in enumerate(parts)}
+    return {**obj(x={"$ref": "#/$defs/D0"}), "$defs": {**definitions, f"D{length}": obj(id=TEXT)}}
+
+
+def shared_property(count):
+    """Definitions with one property in common, all of them in one `allOf`."""
+    definitions = {f"D{number}": obj(p={**TEXT, "title": str(number)}) for number in range(count)}
+    return {**obj(x={"allOf": [{"$ref": f"#/$defs/{name}"} for name in definitions]}), "$defs": definitions}
+
+
+@pytest.mark.parametrize("schema", [mutual(12), chain(14), chain(600), shared_property(600)])
+def test_gemini_no_definition_is_written_out_wherever_it_is_used(schema):
+    reduced = for_gemini(schema)
+    assert len(repr(reduced)) < 10 * len(repr(schema))
+    assert "allOf" not in repr(reduced)
+    names = set(re.findall(r"#/\$defs/(\w+)", repr(reduced)))
+    assert names <= reduced["$defs"].keys()
+
+
+def test_gemini_a_schema_that_becomes_too_large_is_refused():
+    large = obj(**{f"property_{number}": TEXT for number in range(500)})
+    uses = {f"p{number}": {"allOf": [{"$ref": "#/$defs/T"}, {"required": [f"r{number}"]}]} for number in range(100)}
+    with pytest.raises(RequestError, match="too large without its allOf"):
+        for_gemini({**obj(**uses), "$defs": {"T": large}})
 
 
 def cyclic():

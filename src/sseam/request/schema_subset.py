@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from ..decoding import mapping
-from .schema_walk import LISTED, NAMED, SINGLE, Schema, map_inner, require_tree, walk
+from .schema_all_of import constrains, joined, without_all_of
+from .schema_walk import LISTED, NAMED, SINGLE, Schema, require_tree, walk
 
 __all__ = ["anthropic_strict", "for_gemini", "openai_strict", "takes_arguments"]
 
@@ -56,7 +57,7 @@ def _beside_reference(node: Schema) -> Schema:
     siblings = {key: value for key, value in node.items() if key != "$ref"}
     if "$ref" not in node or not siblings:
         return node
-    if _constrains(siblings):
+    if constrains(siblings):
         raise _NotExpressible
     return {"anyOf": [{"$ref": node["$ref"]}], **siblings}
 
@@ -185,11 +186,18 @@ def _without_one_of(node: Schema) -> Schema:
 
 
 def _without_single_all_of(node: Schema) -> Schema:
-    """pydantic wraps a reference in an `allOf` of one, to give it a description."""
+    """pydantic wraps a reference in an `allOf` of one, to give it a description.
+
+    What both say of one property would be an `allOf` that was never looked at.
+    """
     parts = node.get("allOf", ())
     if len(parts) != 1:
         return node
-    return _joined(parts[0], {key: value for key, value in node.items() if key != "allOf"})
+    part, rest = parts[0], {key: value for key, value in node.items() if key != "allOf"}
+    for key in NAMED:
+        if any(name in rest.get(key, ()) and rest[key][name] != said for name, said in part.get(key, {}).items()):
+            raise _NotExpressible
+    return joined(part, rest)
 
 
 def _nullable(node: Schema) -> Schema:
@@ -198,7 +206,7 @@ def _nullable(node: Schema) -> Schema:
         return node if kind == "null" else {**node, "type": [kind, "null"]}
     if isinstance(kind, list) and "null" in kind:
         return node
-    if "anyOf" in node and not _constrains({key: value for key, value in node.items() if key != "anyOf"}):
+    if "anyOf" in node and not constrains({key: value for key, value in node.items() if key != "anyOf"}):
         options = cast("list[Schema]", node["anyOf"])
         return node if {"type": "null"} in options else {**node, "anyOf": [*options, {"type": "null"}]}
     return {"anyOf": [node, {"type": "null"}]}
@@ -276,10 +284,10 @@ def for_gemini(schema: Schema) -> Schema:
 
     `const` becomes an enum of one value, `definitions` become `$defs`, and the parts of an `allOf` one schema: what
     all of them say, and where they contradict each other what the last says. Beside a reference nothing stays.
-    Raises RequestError for a schema that holds itself.
+    Raises RequestError for a schema that holds itself, and for one that without `allOf` is too large.
     """
     require_tree(schema)
-    return walk(_without_all_of(schema, schema, frozenset()), _gemini_node)
+    return walk(without_all_of(schema), _gemini_node)
 
 
 def _gemini_node(node: Schema) -> Schema:
@@ -303,90 +311,6 @@ def _gemini_reference(reference: Any) -> Any:
             steps[number] = "$defs"
         is_name = not is_name and step in (*NAMED, *LISTED)
     return "/".join(steps)
-
-
-def _without_all_of(schema: Schema, root: Schema, above: frozenset[str]) -> Schema:
-    """The schema with the parts of every `allOf` merged; a part that is a reference is looked up in `root`.
-
-    A reference that was looked up `above` stays one, or a schema that uses itself would have no end.
-    """
-    node, looked_up = schema, set[str]()
-    while isinstance(node.get("allOf"), list):
-        rest = {key: value for key, value in node.items() if key != "allOf"}
-        given = cast("list[Any]", node["allOf"])
-        parts = [*(cast("Schema", part) for part in given if isinstance(part, dict)), rest]
-        alone = sum(map(_constrains, parts)) == 1
-        node = {}
-        for part in parts:
-            node = _joined(node, part if alone else _looked_up(part, root, above, looked_up))
-    inside = above | looked_up
-    return map_inner(node, lambda inner: _without_all_of(inner, root, inside))
-
-
-def _looked_up(part: Schema, root: Schema, above: frozenset[str], looked_up: set[str]) -> Schema:
-    """The part with what its reference stands for, which is said once: the names of these go to `looked_up`."""
-    while isinstance(reference := part.get("$ref"), str) and reference not in above:
-        target = {} if reference in looked_up else _target(reference, root)
-        if target is None:
-            break
-        looked_up.add(reference)
-        part = {**target, **{key: value for key, value in part.items() if key != "$ref"}}
-    return part
-
-
-def _target(reference: str, root: Schema) -> Schema | None:
-    start, *steps = reference.split("/")
-    found: Any = root if start == "#" else None
-    for step in steps:
-        name = step.replace("~1", "/").replace("~0", "~")
-        found = cast("Schema", found).get(name) if isinstance(found, dict) else None
-    if not isinstance(found, dict):
-        return None
-    return {key: value for key, value in cast("Schema", found).items() if key not in ("$defs", "definitions")}
-
-
-# ---- shared by all
-
-
-_ANNOTATIONS = frozenset(
-    (
-        "$schema",
-        "$id",
-        "$comment",
-        "$defs",
-        "definitions",
-        "title",
-        "description",
-        "default",
-        "deprecated",
-        "example",
-        "examples",
-        "readOnly",
-        "writeOnly",
-    )
-)
-
-
-def _constrains(schema: Schema) -> bool:
-    """Whether some value does not fit the schema, as far as its keywords tell: the others only describe."""
-    return any(key not in _ANNOTATIONS for key in schema)
-
-
-def _joined(one: Schema, other: Schema) -> Schema:
-    """What both say; where they contradict each other, what the `other` says."""
-    both = {**one, **other}
-    for key in one.keys() & other.keys():
-        first, second = one[key], other[key]
-        if key in NAMED and isinstance(first, dict) and isinstance(second, dict):
-            both[key] = _joined_by_name(cast("dict[str, Any]", first), cast("dict[str, Any]", second))
-        elif key in ("required", "allOf") and isinstance(first, list) and isinstance(second, list):
-            both[key] = first + [entry for entry in cast("list[Any]", second) if entry not in first]
-    return both
-
-
-def _joined_by_name(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    twice = {name: {"allOf": [one[name], other[name]]} for name in one if name in other and one[name] != other[name]}
-    return {**one, **other, **twice}
 
 
 _ARGUMENTS = ("properties", "patternProperties", "anyOf", "oneOf", "allOf", "$ref", "if", "required")
