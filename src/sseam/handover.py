@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 import msgspec
@@ -22,7 +22,7 @@ from .message import (
 from .request.families import same_model
 from .target import Messages, Target, map_assistant, with_content
 
-__all__ = ["cut_at_fallback", "hand_over", "item_id", "paired_server_tools", "server_ids"]
+__all__ = ["cut_at_fallback", "hand_over", "item_id", "paired_server_tools", "server_ids", "without"]
 
 
 # ---- a model that declined, and one that answered in its place
@@ -61,15 +61,18 @@ def _bound_to_declined(block: Block) -> bool:
 class ServerIds(msgspec.Struct, frozen=True):
     """The ids of calls that a service ran itself, and those that results answer."""
 
-    calls: frozenset[Any]
-    results: frozenset[Any]
+    calls: frozenset[str]
+    results: frozenset[str]
 
 
 def server_ids(blocks: Iterable[Block]) -> ServerIds:
     """What these blocks hold of either half."""
     raws = [block.raw for block in blocks if isinstance(block, ServerToolBlock)]
-    calls = frozenset(raw.get("id") for raw in raws)
-    return ServerIds(calls, frozenset(raw.get("tool_use_id") for raw in raws))
+
+    def held(field: str) -> frozenset[str]:
+        return frozenset(raw[field] for raw in raws if isinstance(raw.get(field), str))
+
+    return ServerIds(held("id"), held("tool_use_id"))
 
 
 def paired_server_tools(
@@ -87,10 +90,15 @@ def paired_server_tools(
         if not isinstance(block, ServerToolBlock):
             return True
         if "tool_use_id" in block.raw:
-            return block.raw["tool_use_id"] in ids.calls
-        return open_turn or not block.kind.endswith("tool_use") or block.raw.get("id") in ids.results
+            return _is_among(block.raw["tool_use_id"], ids.calls)
+        return open_turn or not block.kind.endswith("tool_use") or _is_among(block.raw.get("id"), ids.results)
 
     return tuple(block for block in blocks if stays(block))
+
+
+def _is_among(id: object, ids: frozenset[str]) -> bool:
+    # What came as an id may be no text, and then stands for nothing.
+    return isinstance(id, str) and id in ids
 
 
 # ---- hand-over
@@ -128,6 +136,29 @@ def _is_reasoning(block: Block) -> bool:
     return isinstance(block, ThinkingBlock | RedactedThinkingBlock)
 
 
+def without(content: Iterable[Block], drop: Callable[[Block], bool], paired: bool) -> Iterator[Block]:
+    """The blocks without those to `drop`; where reasoning is `paired`, without what led to them too.
+
+    What else that reasoning led to, up to the next, then goes as of new items.
+    """
+    reasoning: list[Block] = []
+    lost = False
+    for block in content:
+        if paired and _is_reasoning(block):
+            reasoning.append(block)
+            lost = False
+            continue
+        # As new, an empty text may be one to drop.
+        kept = None if drop(block) else _as_new(block) if lost else block
+        if kept is not None and not drop(kept):
+            yield from reasoning
+            yield kept
+        else:
+            lost = lost or bool(reasoning)
+        reasoning = []
+    yield from reasoning
+
+
 def _is_native(message: Message, target: Target) -> bool:
     model = target.model
     if message.protocol not in ("", model.protocol):
@@ -163,8 +194,8 @@ def _own_block(block: Block, target: Target) -> Block | None:
             target.paired and item_id(block) is None
         ):
             return None
-        case OpaqueBlock() if block.deltas:
-            return None
+        case OpaqueBlock() if block.deltas or (target.paired and block.extra and item_id(block) is None):
+            return None  # a part that is not known goes nowhere without its message
         case _:
             return _with_id(block, item_id(block)) if target.paired else block
 

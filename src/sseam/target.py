@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from .context import HistoryMessage, Model
-from .message import Block, Message, RedactedThinkingBlock, ThinkingBlock
+from .message import Block, Message
 from .request.calls import IdRule
 
-__all__ = ["Messages", "Target", "map_assistant", "with_content", "without"]
+__all__ = ["Messages", "Target", "map_assistant", "with_content"]
 
 Messages: TypeAlias = tuple[HistoryMessage, ...]
 
@@ -53,17 +53,3 @@ def with_content(message: Message, content: Iterable[Block]) -> Message:
 def map_assistant(messages: Messages, change: Callable[[Message], Message]) -> Messages:
     """The messages, those of the assistant changed."""
     return tuple(change(message) if isinstance(message, Message) else message for message in messages)
-
-
-def without(content: Iterable[Block], drop: Callable[[Block], bool], paired: bool) -> Iterator[Block]:
-    """The blocks without those to `drop`; where reasoning is `paired`, without what led to them too."""
-    reasoning: list[Block] = []
-    for block in content:
-        if paired and isinstance(block, ThinkingBlock | RedactedThinkingBlock):
-            reasoning.append(block)
-            continue
-        if not drop(block):
-            yield from reasoning
-            yield block
-        reasoning = []
-    yield from reasoning

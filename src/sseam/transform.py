@@ -18,7 +18,7 @@ import msgspec
 from .content import Content, DocumentContent, ImageContent, TextContent
 from .context import HistoryMessage, ToolResultMessage, UserMessage, parts_of
 from .errors import RequestError
-from .handover import cut_at_fallback, hand_over, item_id, paired_server_tools, server_ids
+from .handover import cut_at_fallback, hand_over, item_id, paired_server_tools, server_ids, without
 from .message import (
     Block,
     Message,
@@ -28,7 +28,7 @@ from .message import (
 )
 from .request import result_text, text_of
 from .request.calls import answer_calls, translate_ids, wire_ids
-from .target import Messages, Target, map_assistant, with_content, without
+from .target import Messages, Target, map_assistant, with_content
 from .tools import ToolResult
 
 __all__ = [
@@ -36,11 +36,12 @@ __all__ = [
     "Target",
     "close_server_tools",
     "describe_attachments",
+    "describe_error_attachments",
+    "described_result",
     "drop_blank_text",
     "drop_empty_messages",
     "drop_lone_reasoning",
     "keep_safe_turns",
-    "move_error_attachments",
     "original_ids",
     "placeholder",
     "repair",
@@ -198,30 +199,40 @@ def placeholder(part: ImageContent | DocumentContent, reason: str) -> TextConten
 _NOTHING_SAID = "The tool failed without a message."
 
 
-def move_error_attachments(messages: Messages, target: Target) -> Messages:
-    """Where a result that is an error takes text alone, what is attached to it follows in a message of the user.
+def describe_error_attachments(messages: Messages, target: Target) -> Messages:
+    """Where a result that is an error takes text alone, what is attached to it becomes a text that says what was there.
 
-    To be applied after `answer_calls`, and before it is decided what still follows a turn.
+    It cannot follow in a message of the user: behind that the turn would be over, and a service that waits for the
+    result in the middle of it would not go on.
     """
     if not target.error_text:
         return messages
-    moved: list[HistoryMessage] = []
-    for message in messages:
+
+    def told(message: HistoryMessage) -> HistoryMessage:
         if not isinstance(message, ToolResultMessage):
-            moved.append(message)
-            continue
-        moved.append(msgspec.structs.replace(message, results=tuple(map(_text_alone, message.results))))
-        errors = (result for result in message.results if result.is_error)
-        if attached := tuple(part for result in errors for part in result.content if text_of(part) is None):
-            moved.append(UserMessage(attached))
-    return tuple(moved)
+            return message
+        return msgspec.structs.replace(message, results=tuple(map(_text_alone, message.results)))
+
+    return tuple(map(told, messages))
 
 
 def _text_alone(result: ToolResult) -> ToolResult:
     if not result.is_error:
         return result
-    text = result_text(msgspec.structs.replace(result, is_error=False)) or _NOTHING_SAID
+    described = described_result(result, "a result that is an error is text")
+    text = result_text(msgspec.structs.replace(described, is_error=False)) or _NOTHING_SAID
     return msgspec.structs.replace(result, content=(TextContent(text),))
+
+
+def described_result(result: ToolResult, reason: str) -> ToolResult:
+    """The result, whatever in it is no text described by a `placeholder`."""
+
+    def described(part: Content) -> Content:
+        if isinstance(part, TextContent) or text_of(part) is not None:
+            return part
+        return placeholder(part, reason)
+
+    return msgspec.structs.replace(result, content=tuple(map(described, result.content)))
 
 
 # ---- calls, ids, messages
@@ -249,7 +260,7 @@ RULES: tuple[Rule, ...] = (
     drop_blank_text,
     describe_attachments,
     _answer_calls,
-    move_error_attachments,
+    describe_error_attachments,
     close_server_tools,
     drop_lone_reasoning,
     _translate_ids,

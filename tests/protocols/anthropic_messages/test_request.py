@@ -74,6 +74,8 @@ def results(id="toolu_1", *content, **rest):
 
 USED = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"city": "Paris"}}
 GIVEN = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "sunny"}
+IMAGE = ImageContent(media_type="image/png", data="aGk=")
+OMITTED = '{"omitted":"image","media_type":"image/png","bytes":2,"reason":"a result that is an error is text"}'
 
 
 def test_the_smallest_body_says_nothing_that_was_not_set():
@@ -177,10 +179,7 @@ def test_the_smallest_body_says_nothing_that_was_not_set():
             [
                 asked(text("hi")),
                 said(USED),
-                asked(
-                    {**GIVEN, "content": "a\n(attached below)", "is_error": True},
-                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
-                ),
+                asked({**GIVEN, "content": f"a\n{OMITTED}", "is_error": True}),
             ],
         ),
         (
@@ -269,9 +268,9 @@ def test_a_servers_tool_stays_open_only_in_the_last_turn():
     assert body(gone_on)["messages"][1:4] == [said(USED), asked(GIVEN), said(text("ok"))]
     late = turn(ServerToolBlock(kind="web_search_tool_result", raw=FOUND), TextBlock(text="ok"))
     assert body([HI, mixed, results(), late, HI])["messages"][1] == said(SEARCH, USED)
-    # What is attached to an error follows the results, so the turn does not go on there.
-    broken = results("toolu_1", ImageContent(media_type="image/png", data="aGk="), is_error=True)
-    assert body([HI, mixed, broken])["messages"][1] == said(USED)
+    # An error goes on with the turn as any result does, whatever is attached to it.
+    broken = results("toolu_1", IMAGE, is_error=True)
+    assert body([HI, mixed, broken])["messages"][1] == said(SEARCH, USED)
 
 
 def test_thinking_that_led_to_a_dropped_server_call_goes_too():
@@ -284,7 +283,57 @@ def test_a_caller_goes_with_the_open_call_that_it_names():
     call = ToolCall(id="toolu_1", name="look", arguments={}, arguments_json="{}", extra={"caller": caller})
     mixed = turn(SEARCHING, call, stop_reason="tool_use")
     assert body([HI, mixed, results(), HI])["messages"][1] == said({**USED, "input": {}})
-    assert body([HI, mixed, results()])["messages"][1] == said(SEARCH, {**USED, "input": {}, "caller": caller})
+    for answer in (results(), results("toolu_1", IMAGE, is_error=True)):
+        assert body([HI, mixed, answer])["messages"][1] == said(SEARCH, {**USED, "input": {}, "caller": caller})
+
+
+@pytest.mark.parametrize("id", [[1], {}, None, 3])
+def test_an_id_of_a_server_call_that_is_no_text_is_none(id):
+    odd = ServerToolBlock(kind="server_tool_use", raw={**SEARCH, "id": id})
+    lost = ServerToolBlock(kind="web_search_tool_result", raw={**FOUND, "tool_use_id": id})
+    call = ToolCall(id="toolu_1", name="look", arguments={}, arguments_json="{}", extra={"caller": {"tool_id": id}})
+    assert body([HI, turn(odd, lost, call), results(), HI])["messages"][1] == said({**USED, "input": {}})
+
+
+@pytest.mark.unusual_body
+def test_what_comes_beside_a_block_overrides_none_of_its_fields():
+    extra = {"type": "x", "id": "fc_1", "name": "y", "input": 1, "text": "z", "thinking": "z", "signature": "z"}
+    extra = {**extra, "data": "z", "citations": [1]}
+    call = ToolCall(id="toolu_1", name="look", arguments={"city": "Paris"}, arguments_json="", extra=extra)
+    blocks = (
+        ThinkingBlock(thinking="x", signature="s", extra=extra),
+        RedactedThinkingBlock(data="d", extra=extra),
+        TextBlock(text="a", citations=({"type": "c"},), extra=extra),
+        call,
+    )
+    history = (HI, assistant(*blocks), results())
+    sent = request.body(OLD, Context(messages=history), Options(cache=NO_CACHE))["messages"][1]["content"]
+    own = (
+        {"type": "thinking", "thinking": "x", "signature": "s"},
+        {"type": "redacted_thinking", "data": "d"},
+        text("a", citations=[{"type": "c"}]),
+        USED,
+    )
+    assert sent == [extra | fields for fields in own]
+
+
+@pytest.mark.parametrize("raw", [{}, {"type": None}, {"id": "x"}])
+@pytest.mark.parametrize("kind", [OpaqueBlock, ServerToolBlock])
+@pytest.mark.parametrize("after", [(), (HI,), (CALL, results())])
+def test_a_block_without_a_type_is_told(raw, kind, after):
+    blocks = [kind(kind="x", raw=raw), *(block for block in after if isinstance(block, ToolCall))]
+    following = (message for message in after if not isinstance(message, ToolCall))
+    with pytest.raises(RequestError, match="a block of the kind 'x' has no type"):
+        body([HI, turn(*blocks), *following], thinking="low" if after else None)
+
+
+def test_a_block_that_is_nested_too_deeply_is_told():
+    raw = {"type": "x"}
+    for _ in range(3_000):
+        raw = {"type": "x", "content": [raw]}
+    for cache in (NO_CACHE, CachePolicy()):
+        with pytest.raises(RequestError, match="nested too deeply"):
+            body([HI, turn(OpaqueBlock(kind="x", raw=raw)), HI], cache=cache)
 
 
 def test_a_summary_is_gone_on_from():
@@ -321,6 +370,12 @@ def test_the_container_comes_back_while_a_turn_waits_in_it():
     wire = body([HI, waiting, results()], extra_body={"container": skills})
     assert wire["container"] == {"id": "container_1", **skills}
     assert body([HI, turn(SEARCHING, stop_reason="pause_turn", raw=raw)])["container"] == "container_1"
+    # It waits for an error too, and for another model of the service, but not for what another service gave.
+    other = turn(CALL, stop_reason="tool_use", raw=raw, model="claude-sonnet-5")
+    for pending in ([waiting, results("toolu_1", IMAGE, is_error=True)], [other, results()]):
+        assert body([HI, *pending])["container"] == "container_1"
+    foreign = turn(CALL, stop_reason="tool_use", raw=raw, protocol="openai-chat")
+    assert "container" not in body([HI, foreign, results()])
     for over in ([waiting, results(), HI], [turn(TextBlock(text="ok"), raw=raw)], [turn(CALL, raw={}), results()]):
         assert "container" not in body([HI, *over])
 
@@ -341,13 +396,11 @@ def test_thinking_with_an_unknown_delta_is_not_what_came():
     assert body([HI, turn(odd, shown), HI])["messages"][1] == said(text("a"))
 
 
-def test_what_is_attached_to_an_error_follows_the_results():
-    image = ImageContent(media_type="image/png", data="aGk=")
+def test_an_error_says_what_was_attached_to_it():
     log = DocumentContent(media_type="text/plain", text="log", title="t")
-    messages = body([HI, turn(CALL), results("toolu_1", image, log, is_error=True), UserMessage("and now")])["messages"]
-    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
-    error = {**GIVEN, "content": "(attached below)\nt\n\nlog", "is_error": True}
-    assert messages[2] == asked(error, picture, text("and now"))
+    messages = body([HI, turn(CALL), results("toolu_1", IMAGE, log, is_error=True), UserMessage("and now")])["messages"]
+    error = {**GIVEN, "content": f"{OMITTED}\nt\n\nlog", "is_error": True}
+    assert messages[2] == asked(error, text("and now"))
     silent = ToolResultMessage((ToolResult(call_id="toolu_1", name="look", is_error=True),))
     assert (
         body([HI, turn(CALL), silent])["messages"][2]["content"][0]["content"] == "The tool failed without a message."
@@ -378,6 +431,8 @@ def test_attachments_go_in_the_form_that_is_taken():
 def test_names_that_the_api_refuses():
     foreign = turn(ToolCall(id="t", name="a.b:c", arguments={}, arguments_json="{}"), model="x", protocol="openai-chat")
     assert body([HI, foreign, results("t")])["messages"][1]["content"][0]["name"] == "a_b_c"
+    nameless = assistant(ToolCall(id="t", name="", arguments={}, arguments_json="{}"))
+    assert body([HI, nameless, results("t")])["messages"][1]["content"][0]["name"] == "_"
     for name in ("a.b", "a:b", "x" * 65):
         with pytest.raises(RequestError, match="1 to 64 of letters"):
             body(tools=[{"name": name, "parameters": {"type": "object"}}])
@@ -472,6 +527,8 @@ def test_thinking_with_a_budget_waits_for_a_turn_that_began_with_it():
     second = turn(ToolCall(id="toolu_2", name="look", arguments={}, arguments_json="{}"))
     assert body([HI, own, results(), second, results("toolu_2")], thinking="low")["thinking"]["type"] == "enabled"
     assert body([HI, foreign, results(), HI], thinking="low")["thinking"]["type"] == "enabled"
+    broken = results("toolu_1", IMAGE, is_error=True)
+    assert body([HI, turn(CALL), broken], thinking="low")["thinking"] == {"type": "disabled"}
 
 
 @pytest.mark.parametrize(
@@ -543,6 +600,11 @@ def test_tools_in_every_form():
         own,
         {"name": "other", "input_schema": {"type": "object", "properties": {}}},
     ]
+
+
+@pytest.mark.parametrize("type", ["browser_toolset_20260801", "computer_toolset_20260801", "mcp_toolset"])
+def test_a_set_of_tools_has_no_name(type):
+    assert body(tools=[LOOK, {"type": type}])["tools"] == [WIRE_LOOK, {"type": type}]
 
 
 @pytest.mark.parametrize("strict", [True, False, None])

@@ -245,6 +245,47 @@ def test_an_empty_part_keeps_its_place_in_an_item_that_the_service_knows():
     assert sent(UNPROVEN, SAID_NOTHING, more) == [{"role": "assistant", "content": "hello", "phase": "final_answer"}]
 
 
+def test_what_follows_an_empty_text_goes_as_new_with_it():
+    nothing, more = TextBlock(text=""), TextBlock(text="hello", extra=SAID)
+    new = {"role": "assistant", "content": "hello", "phase": "final_answer"}
+    assert sent(THOUGHT, nothing, more) == [new]
+    # Without its id an empty part is such a text too, and reasoning that comes later has its own outcome.
+    later = ThinkingBlock(thinking="hm", extra={**ITEM, "id": "rs_2"})
+    assert sent(THOUGHT, nothing, SAID_NOTHING, more, later, CALL) == [new, {**REASONING, "id": "rs_2"}, CALLED]
+
+
+@pytest.mark.unusual_body
+def test_what_comes_beside_a_block_overrides_none_of_its_fields():
+    extra = {"type": "x", "call_id": "toolu_1", "name": "y", "arguments": "z", "input": "z", "role": "user"}
+    extra = {**extra, "content": "z", "id": "x_1", "encrypted_content": "z"}
+    plain = {key: value for key, value in extra.items() if key != "type"}
+    beside = {"type": "x", "text": "z", "refusal": "z", "annotations": [1]}
+    blocks = (
+        RedactedThinkingBlock(data="e", extra=extra),
+        TextBlock(text="a", extra={**extra, "part": beside}),
+        RefusalBlock(text="no", extra={**extra, "part": beside}),
+        ToolCall(id="call_1", name="look", arguments={}, arguments_json="{}", extra=plain),
+        ToolCall(id="call_2", name="run", arguments={}, arguments_json="ls", kind="custom", extra=plain),
+        ToolCall(id="call_3", name="run", arguments={}, arguments_json="", extra={"type": "x_call", "call_id": "no"}),
+    )
+    wire = request.body(GPT, Context(messages=(HI, assistant(*blocks))), Options())["input"][1:6]
+    message = {"type": "message", "role": "assistant", "status": "completed"}
+    parts = [{**beside, **part("a")}, {**beside, "type": "refusal", "refusal": "no"}]
+    assert wire == [
+        {**extra, "type": "reasoning", "summary": [], "encrypted_content": "e"},
+        {**extra, **message, "content": parts},
+        {**plain, "type": "function_call", "call_id": "call_1", "name": "look", "arguments": "{}"},
+        {**plain, "type": "custom_tool_call", "call_id": "call_2", "name": "run", "input": "ls"},
+        {"type": "x_call", "call_id": "call_3"},
+    ]
+
+
+@pytest.mark.parametrize("extra", [{"status": "completed"}, {**SAID, "id": None}, {**SAID, "id": " "}])
+def test_a_part_that_is_not_known_goes_with_a_message_that_has_no_id(extra):
+    dance = OpaqueBlock(kind="dance", raw={"type": "dance"}, extra=extra)
+    assert sent(dance, dance, TextBlock(text="a", extra=extra), dance) == sent(TextBlock(text="a", extra=extra))
+
+
 def test_every_item_is_sent_as_a_new_one_where_its_reasoning_is_not():
     called = {key: value for key, value in CALLED.items() if key != "id"}
     screen = {"type": "local_shell_call", "id": "lsh_1", "action": {}, "status": "completed"}
@@ -318,6 +359,11 @@ def test_a_call_written_by_hand_has_its_arguments():
     call = ToolCall(id="call_1", name="look", arguments={"x": 1}, arguments_json="")
     assert sent(call)[0]["arguments"] == '{"x":1}'
     assert sent(ToolCall(id="call_1", name="look", arguments={}, arguments_json=""))[0]["arguments"] == "{}"
+    deep: dict[str, object] = {}
+    for _ in range(3_000):
+        deep = {"x": deep}
+    with pytest.raises(RequestError, match="call 'call_1': its input is nested too deeply"):
+        sent(ToolCall(id="call_1", name="look", arguments=deep, arguments_json=""))
 
 
 IMAGE = ImageContent(media_type="image/png", data="aGk=")
@@ -418,6 +464,12 @@ def test_a_computers_call_without_a_screenshot_goes_with_its_result():
     answered = ToolResultMessage((*results("c").results, *results().results))
     history = [HI, turn(other, click, THOUGHT, CALL), answered]
     assert body(history)["input"] == [USER, REASONING, CALLED, OUTPUT]
+    # What else its reasoning led to goes as new: by its id the service would miss that reasoning.
+    wire = body([HI, turn(THOUGHT, click, CALL, SEARCHED), answered])["input"]
+    assert wire[1] == {key: value for key, value in CALLED.items() if key != "id"}
+    assert wire[2] == {**SEARCH, "id": wire[2]["id"]} != SEARCH
+    assert wire[0] == USER
+    assert wire[3:] == [OUTPUT]
     # A model without eyes is told of the screenshot, which is none either.
     blind = models.openai_responses("gpt-5", input=())
     assert body([HI, turn(THOUGHT, click), results("c", IMAGE), HI], blind)["input"] == [USER, USER]
@@ -463,6 +515,12 @@ def test_tools_that_have_their_name_elsewhere_can_be_named(name, choice):
 def test_a_function_in_a_namespace_says_whether_it_is_strict():
     bare = {key: value for key, value in CRM["tools"][0].items() if key != "strict"}
     assert body(tools=[{**CRM, "tools": [bare]}])["tools"] == [CRM]
+
+
+@pytest.mark.parametrize("tools", [["f"], [FUNCTION, None], "f", {"name": "f"}])
+def test_the_tools_of_a_namespace_that_are_no_objects_are_told(tools):
+    with pytest.raises(RequestError, match="the tools of the namespace 'crm' are a list of objects"):
+        body(tools=[{**CRM, "tools": tools}])
 
 
 @pytest.mark.parametrize(

@@ -126,10 +126,13 @@ def check_breakpoints(body: dict[str, Any]) -> None:
 
 def _breakpoints(body: dict[str, Any]) -> Iterator[tuple[str, CacheControl]]:
     """The blocks that carry one, path and mark, in the order of the prefix: tools, system, messages."""
-    for field in ("tools", "system"):
-        yield from _in_blocks(body.get(field), field)
-    for number, message in enumerate(body["messages"]):
-        yield from _in_blocks(message["content"], f"messages[{number}].content")
+    try:
+        for field in ("tools", "system"):
+            yield from _in_blocks(body.get(field), field)
+        for number, message in enumerate(body["messages"]):
+            yield from _in_blocks(message["content"], f"messages[{number}].content")
+    except RecursionError:
+        raise RequestError("the content of a message is nested too deeply") from None
     # The automatic breakpoint stands for one on the last block.
     if body.get("cache_control"):
         yield "cache_control", body["cache_control"]

@@ -24,6 +24,7 @@ from ...context import (
     parts_of,
 )
 from ...errors import RequestError
+from ...handover import server_ids
 from ...message import (
     Block,
     Message,
@@ -117,7 +118,7 @@ def body(model: Model, context: Context, options: Options, *, stream: bool = Tru
         sent["stop_sequences"] = _stop_sequences(options)
     if options.metadata:
         sent["metadata"] = dict(options.metadata)
-    sent |= _container(history, options)
+    sent |= _container(history, model, options)
     if stream:
         sent["stream"] = True
     sent = place_breakpoints(merge_body(sent, options.extra_body), options.cache)
@@ -147,7 +148,7 @@ def _messages(history: tuple[HistoryMessage, ...], control: CacheControl) -> lis
     """The messages on the wire: roles alternate, and results stand first in what follows a call."""
     merged: list[dict[str, Any]] = []
     said = (block for message in history if isinstance(message, Message) for block in message.content)
-    servers = {block.raw.get("id") for block in said if isinstance(block, ServerToolBlock)}
+    servers = server_ids(said).calls
     for message in history:
         match message:
             case Message():
@@ -168,10 +169,13 @@ def _messages(history: tuple[HistoryMessage, ...], control: CacheControl) -> lis
     return require_messages(merged)
 
 
-def _without_lost_caller(block: dict[str, Any], servers: set[Any]) -> dict[str, Any]:
+def _without_lost_caller(block: dict[str, Any], servers: frozenset[str]) -> dict[str, Any]:
     """The block, without a caller that names a server-run call which is not in the message."""
     caller: Any = block.get("caller")
-    lost = isinstance(caller, dict) and "tool_id" in caller and caller["tool_id"] not in servers
+    if not isinstance(caller, dict) or "tool_id" not in caller:
+        return block
+    id: object = cast("dict[str, object]", caller)["tool_id"]
+    lost = not isinstance(id, str) or id not in servers
     return {key: value for key, value in block.items() if key != "caller"} if lost else block
 
 
@@ -192,12 +196,16 @@ def _block(block: Block) -> dict[str, Any]:
         case RedactedThinkingBlock():
             sent = {"type": "redacted_thinking", "data": block.data}
         case ToolCall():
-            sent = {"type": "tool_use", "id": block.id, "name": _NO_NAME.sub("_", block.name)[:64]}
+            sent = {"type": "tool_use", "id": block.id, "name": _NO_NAME.sub("_", block.name)[:64] or "_"}
             sent["input"] = block.arguments
         case ServerToolBlock() | OpaqueBlock():
+            if not isinstance(block.raw.get("type"), str):
+                raise RequestError(f"a block of the kind {block.kind!r} has no type, without which it is refused")
             return dict(block.raw)
     # Deltas of a kind that was not known are kept under this name and are no field of the block.
-    return sent | {key: value for key, value in block.extra.items() if key != "unknown_deltas"}
+    extra = {key: value for key, value in block.extra.items() if key != "unknown_deltas"}
+    # In a turn written by hand it may hold any field, and none stands for one of ours.
+    return sent | extra | sent
 
 
 def _part(part: Content) -> dict[str, Any]:
@@ -263,10 +271,15 @@ def _check_prefill(messages: list[dict[str, Any]], family: AnthropicFamily, opti
 # ---- tools
 
 
+# A set of tools has no name: of MCP, and those of the client with a date behind it.
+_TOOLSET = re.compile(r".+_toolset(_\d{8})?")
+
+
 def _is_native(tool: dict[str, Any]) -> bool:
     kind = tool.get("type")
     own_type = kind not in (None, "function", "custom") and "parameters" not in tool
-    return "input_schema" in tool or (own_type and ("name" in tool or kind == "mcp_toolset"))
+    is_set = isinstance(kind, str) and _TOOLSET.fullmatch(kind) is not None
+    return "input_schema" in tool or (own_type and ("name" in tool or is_set))
 
 
 def _tools(context: Context, control: CacheControl) -> list[dict[str, Any]]:
@@ -330,13 +343,16 @@ def _tool_choice(options: Options, family: AnthropicFamily, tools: list[dict[str
 # ---- container, limits
 
 
-def _container(history: tuple[HistoryMessage, ...], options: Options) -> dict[str, Any]:
+def _container(history: tuple[HistoryMessage, ...], model: Model, options: Options) -> dict[str, Any]:
     """The container in which the service's code waits for the rest of the turn: without its id a call is lost.
 
-    Source: the provider's page on programmatic tool calling, read 2026-11-30. A turn that is over needs none.
+    Source: the provider's page on programmatic tool calling, read 2026-11-30. A turn that is over needs none. It is of
+    the account, so that another model of the service goes on in it too; of another protocol it is none.
     """
     last = next((message for message in reversed(history) if not isinstance(message, ToolResultMessage)), None)
     if not isinstance(last, Message) or not (last.tool_calls or _goes_on(last)):
+        return {}
+    if last.protocol not in ("", model.protocol):
         return {}
     held: object = last.raw.get("container")
     id: object = cast("dict[str, object]", held).get("id") if isinstance(held, dict) else None

@@ -13,8 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard, cast
 
-import msgspec
-
+from ..._encode import encode
 from ...content import Content, DocumentContent, ImageContent
 from ...context import (
     Context,
@@ -171,35 +170,44 @@ def _said(block: TextBlock | RefusalBlock | OpaqueBlock) -> dict[str, Any]:
         case OpaqueBlock():
             part = block.raw
         case RefusalBlock():
-            part = {"type": "refusal", "refusal": block.text, **beside}
+            part = _with_rest({"type": "refusal", "refusal": block.text}, beside)
         case TextBlock():
-            part = {"type": "output_text", "text": block.text, "annotations": list(block.citations), **beside}
-    return {"type": "message", "role": "assistant", "status": "completed", **item, "content": [part]}
+            own = {"type": "output_text", "text": block.text, "annotations": list(block.citations)}
+            part = _with_rest(own, beside)
+    said = _with_rest({"type": "message", "role": "assistant"}, {"status": "completed", **item})
+    return {**said, "content": [part]}
 
 
 def _is_same_item(before: dict[str, Any], after: dict[str, Any]) -> bool:
-    return before.get("type") == after.get("type") == "message" and before["id"] == after["id"]
+    id = before.get("id")
+    return before.get("type") == after.get("type") == "message" and id is not None and id == after.get("id")
 
 
 def _item(block: ThinkingBlock | RedactedThinkingBlock | ToolCall | ServerToolBlock | OpaqueBlock) -> dict[str, Any]:
     match block:
         case ThinkingBlock():
-            return {"type": "reasoning", "summary": [], **_given(block.extra)}
+            return _with_rest({"type": "reasoning"}, {"summary": [], **_given(block.extra)})
         case RedactedThinkingBlock():
-            return {"type": "reasoning", "summary": [], "encrypted_content": block.data, **_given(block.extra)}
+            own = {"type": "reasoning", "encrypted_content": block.data}
+            return _with_rest(own, {"summary": [], **_given(block.extra)})
         case ToolCall() if "type" in block.extra:  # a built-in tool of the client: the item is all there
             return {**_given(block.extra), **({} if has_no_call_id(block) else {"call_id": block.id})}
         case ToolCall(kind="custom"):
             fields = {"call_id": block.id, "name": block.name, "input": block.arguments_json}
-            return {"type": "custom_tool_call", **fields, **_given(block.extra)}
+            return _with_rest({"type": "custom_tool_call", **fields}, _given(block.extra))
         case ToolCall():
             # The text as it came; a call that was written by hand may have none.
             text = block.arguments_json
-            arguments = text if text.strip() else msgspec.json.encode(block.arguments).decode()
+            arguments = text if text.strip() else encode(block.arguments, f"call {block.id!r}: its input").decode()
             fields = {"call_id": block.id, "name": block.name, "arguments": arguments}
-            return {"type": "function_call", **fields, **_given(block.extra)}
+            return _with_rest({"type": "function_call", **fields}, _given(block.extra))
         case ServerToolBlock() | OpaqueBlock():
             return dict(block.raw)
+
+
+def _with_rest(own: dict[str, Any], rest: dict[str, Any]) -> dict[str, Any]:
+    """Our own fields, then the rest: in a turn written by hand there may be any, and they stand for nothing of ours."""
+    return own | rest | own
 
 
 def _given(extra: dict[str, Any]) -> dict[str, Any]:
@@ -243,7 +251,11 @@ def _own_tool(tool: dict[str, Any]) -> dict[str, Any]:
 def _inner_tools(tool: dict[str, Any]) -> list[dict[str, Any]]:
     """The tools of a namespace; others have none."""
     inner: object = tool.get("tools") if tool.get("type") == "namespace" else None
-    return cast("list[dict[str, Any]]", inner) if isinstance(inner, list) else []
+    if inner is None:
+        return []
+    if not isinstance(inner, list) or not all(isinstance(entry, dict) for entry in cast("list[object]", inner)):
+        raise RequestError(f"the tools of the namespace {tool.get('name')!r} are a list of objects")
+    return cast("list[dict[str, Any]]", inner)
 
 
 def _choices(tools: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -9,11 +9,12 @@ import msgspec
 
 from ...content import Content, ImageContent, TextContent
 from ...context import HistoryMessage, ToolResultMessage
+from ...handover import without
 from ...message import Block, Message, ToolCall
-from ...request import data_url, result_text, text_of
-from ...target import Messages, with_content, without
+from ...request import data_url, result_text
+from ...target import Messages, with_content
 from ...tools import ToolResult
-from ...transform import placeholder
+from ...transform import described_result
 
 __all__ = ["drop_unseen_screens", "has_no_call_id", "result_item"]
 
@@ -89,13 +90,7 @@ def _output(result: ToolResult, part: Callable[[Content], dict[str, Any]]) -> st
 
 def _text(result: ToolResult) -> str:
     """The result where its output is text alone: of what is attached, that it was there."""
-
-    def described(shown: Content) -> Content:
-        if isinstance(shown, TextContent) or text_of(shown) is not None:
-            return shown
-        return placeholder(shown, "the output of this tool is text")
-
-    return result_text(msgspec.structs.replace(result, content=tuple(map(described, result.content))))
+    return result_text(described_result(result, "the output of this tool is text"))
 
 
 def _shell_output(result: ToolResult) -> list[Any]:
