@@ -136,6 +136,8 @@ def test_gemini_families(id, thinking):
         ("claude-opus-4", "claude-opus-4-5", False),
         ("claude-3-7-sonnet-latest", "claude-3-7-sonnet-20250219", True),
         ("us.anthropic.claude-opus-4-6-v1:0", "claude-opus-4-6", True),
+        ("us-gov.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5-20250929", True),
+        ("global.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5-20250929", True),
         ("anthropic/claude-sonnet-4.5", "anthropic/claude-4.5-sonnet-20250929", True),
         ("gpt-5", "gpt-5-2025-08-07", True),
         ("gpt-5", "gpt-5-mini", False),

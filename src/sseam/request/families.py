@@ -283,7 +283,7 @@ def gemini_family(model_id: str, style: str | None = None) -> GeminiFamily:
 
 
 # What of a name tells no model apart: who serves it, at what price or speed, in which wrapping, and from when it is.
-_SERVED_BY = re.compile(r"^(?:[a-z]{2,6}\.)?(?:anthropic|openai)[.:]")
+_SERVED_BY = re.compile(r"^(?:[a-z]+(?:-[a-z]+)*\.)?(?:anthropic|openai)[.:]")
 _SERVED_AS = re.compile(r":(?:free|nitro|floor|exacto|online|extended|thinking|beta)$|-v\d+:\d+$")
 _BEDROCK_CLAUDE = re.compile(r"^(claude-.*\d)-v\d+$")
 _SNAPSHOT = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|00\d)$")
