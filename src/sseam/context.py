@@ -193,8 +193,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         output: structured output.
         cache: the prompt cache.
         skip_signatures: a call that another model made goes to Gemini 3 with the documented placeholder in place of the
-            proof that it wants for the calls of the open turn, on Interactions, which has none, without; else such a
-            call is a `RequestError`.
+            proof that it wants for the calls of the open turn (in every turn, so that what was sent stays the same), on
+            Interactions, which has none, without; else such a call in the open turn is a `RequestError`.
         metadata: the provider's own metadata of the request (Anthropic: `user_id`).
         extra_body: merged into the body last, objects merged key by key, everything else replaced.
         extra_headers: set last; a header of the same name is replaced, whatever its case.

@@ -12,6 +12,7 @@ from sseam.request import (
     join_url,
     merge_body,
     merge_headers,
+    output_limit,
     read_tools,
     require_declared,
     result_text,
@@ -160,6 +161,15 @@ def test_a_forced_tool_must_be_there(choice, names, told):
     with pytest.raises(RequestError, match=told):
         require_declared(choice, names)
     require_declared(NamedTool("f"), ["f"])
+    require_declared("required", [], nameless=True)
+    with pytest.raises(RequestError, match="not among the tools"):
+        require_declared(NamedTool("g"), [], nameless=True)
+
+
+def test_an_output_limit_leaves_room_for_something():
+    assert [output_limit(Options(max_output_tokens=limit)) for limit in (None, 1)] == [None, 1]
+    with pytest.raises(RequestError, match="the output limit is 0, it must be 1 or more"):
+        output_limit(Options(max_output_tokens=0))
 
 
 def test_a_result_as_one_text():

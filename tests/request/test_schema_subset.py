@@ -350,6 +350,13 @@ def test_a_schema_without_an_end_is_refused(reduce, schema):
 
 
 @pytest.mark.parametrize("reduce", [openai_strict, anthropic_strict, for_gemini])
+@pytest.mark.parametrize(("schema", "kind"), [('{"type":"object"}', "str"), (None, "NoneType"), ([], "list")])
+def test_what_is_no_schema_is_refused(reduce, schema, kind):
+    with pytest.raises(RequestError, match=f"a schema is an object, got {kind}"):
+        reduce(schema)
+
+
+@pytest.mark.parametrize("reduce", [openai_strict, anthropic_strict, for_gemini])
 def test_a_schema_of_many_levels_is_taken(reduce):
     assert reduce(deep(60))
 

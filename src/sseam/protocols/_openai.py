@@ -10,6 +10,7 @@ from typing import Any
 from ..context import NamedTool, Options
 from ..request.families import OpenAIFamily
 from ..request.schema_subset import openai_strict
+from ..request.schema_walk import require_object
 
 __all__ = ["cache_fields", "is_forced", "output_format", "sampling_fields"]
 
@@ -41,6 +42,7 @@ def output_format(options: Options) -> dict[str, Any]:
     output = options.output
     if output is None:
         return {}
+    require_object(output.schema)
     strict = openai_strict(output.schema) if output.strict else None
     sent: dict[str, Any] = {"name": output.name}
     if output.description:

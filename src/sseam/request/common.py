@@ -27,6 +27,7 @@ __all__ = [
     "join_url",
     "merge_body",
     "merge_headers",
+    "output_limit",
     "read_tools",
     "require_declared",
     "result_text",
@@ -64,6 +65,13 @@ def merge_body(body: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]
                 kind = type(error).__name__
                 raise RequestError(f"extra_body: {key!r} cannot be copied, so it is no plain JSON ({kind})") from error
     return merged
+
+
+def output_limit(options: Options) -> int | None:
+    """The limit of the output in tokens, None where the caller sets none. Raises RequestError for less than 1."""
+    if options.max_output_tokens is not None and options.max_output_tokens < 1:
+        raise RequestError(f"the output limit is {options.max_output_tokens:,}, it must be 1 or more")
+    return options.max_output_tokens
 
 
 # ---- text and attachments
@@ -238,10 +246,13 @@ def _own_names(entry: dict[str, Any]) -> Iterator[Any]:
         yield None
 
 
-def require_declared(choice: object, names: Iterable[str]) -> None:
-    """Raises RequestError where the tool that must be called is not among `names`."""
+def require_declared(choice: object, names: Iterable[str], *, nameless: bool = False) -> None:
+    """Raises RequestError where the tool that must be called is not among `names`.
+
+    `nameless`: there are other tools, which have no name and can be called all the same.
+    """
     declared = sorted(names)
     if isinstance(choice, NamedTool) and choice.name not in declared:
         raise RequestError(f"tool_choice names {choice.name!r}, which is not among the tools {declared}")
-    if choice == "required" and not declared:
-        raise RequestError("tool_choice is 'required', but there are no tools")
+    if choice == "required" and not declared and not nameless:
+        raise RequestError("tool_choice is 'required', but there are no tools to choose from")

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 
 from ..errors import RequestError
 
-__all__ = ["LISTED", "NAMED", "SINGLE", "Schema", "map_inner", "require_tree", "walk"]
+__all__ = ["LISTED", "NAMED", "SINGLE", "Schema", "map_inner", "require_object", "require_tree", "walk"]
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -21,13 +21,20 @@ MAX_DEPTH = 128
 
 
 def require_tree(schema: Schema) -> None:
-    """Raises RequestError for a schema of more than `MAX_DEPTH` levels, and for one that holds itself."""
+    """Raises RequestError for a schema of more than `MAX_DEPTH` levels, one that holds itself, and what is none."""
+    require_object(schema)
     level: dict[int, Any] = {id(schema): schema}
     for _ in range(MAX_DEPTH):
         level = {id(value): value for outer in level.values() for value in _containers(outer)}
         if not level:
             return
     raise RequestError(f"a schema has more than {MAX_DEPTH} levels, or holds itself")
+
+
+def require_object(schema: Any) -> None:
+    """Raises RequestError for what is no schema at all, such as the text of one."""
+    if not isinstance(schema, dict):
+        raise RequestError(f"a schema is an object, got {type(schema).__name__}")
 
 
 def _containers(value: Any) -> list[Any]:

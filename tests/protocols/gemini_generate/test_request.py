@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import pytest
 
@@ -194,6 +195,9 @@ def test_b255_a_call_of_another_model_goes_to_gemini_3_only_with_the_placeholder
         body(open_turn, NEW)
     _, said, _ = body(open_turn, NEW, skip_signatures=True)["contents"]
     assert said["parts"] == [called("call_1", "skip_thought_signature_validator"), called("call_2")]
+    # It stays there when the turn is over.
+    over = body([*open_turn, assistant("a"), HI], NEW, skip_signatures=True)["contents"]
+    assert over[1] == said
     # Neither in a turn that is over, nor by a model that does not check.
     assert body([*open_turn, HI], NEW)["contents"][1]["parts"][0] == called("call_1")
     assert body(open_turn, FLASH)["contents"][1]["parts"][0] == called("call_1")
@@ -305,14 +309,30 @@ def test_only_a_tool_without_arguments_goes_without_a_schema(schema, sent):
 
 @pytest.mark.parametrize("name", ["1-a", "", "a b", "fs/read", "é", "a" * 129, "a\n"])
 def test_the_name_of_a_tool_is_one_that_the_service_takes(name):
-    other = ToolCall(id="c", name=name, arguments={}, arguments_json="{}", signature="s")
-    for case in (
-        {"tools": [{"name": name, "input_schema": SCHEMA}]},
-        {"tools": [{"functionDeclarations": [{"name": name}]}]},
-        {"messages": [HI, turn(other), HI]},
-    ):
+    for tool in ({"name": name, "input_schema": SCHEMA}, {"functionDeclarations": [{"name": name}]}):
         with pytest.raises(RequestError, match="takes no tool of the name"):
-            body(**case)
+            body(tools=[tool])
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("fs/read", "fs_read"),
+        ("default_api.run code", "default_api.run_code"),
+        ("1-a", "_1-a"),
+        ("", "_"),
+        ("é", "_"),
+        ("1" * 128, "_" + "1" * 127),
+        ("a" * 129, "a" * 128),
+        ("fs.read:x-1", "fs.read:x-1"),
+    ],
+)
+def test_a_call_that_was_made_goes_back_under_a_name_that_is_taken(name, sent):
+    made = ToolCall(id="call_1", name=name, arguments={}, arguments_json="{}", signature="s")
+    outcome = ToolResultMessage((ToolResult(call_id="call_1", name=name),))
+    _, said, heard, _ = body([HI, turn(made), outcome, HI])["contents"]
+    assert said["parts"][0]["functionCall"]["name"] == sent
+    assert heard["parts"][0]["functionResponse"]["name"] == sent
 
 
 @pytest.mark.parametrize("name", ["_", "a", "fs.read:x-1", "a" * 128])
@@ -363,6 +383,16 @@ def test_the_rest_of_the_options():
     }
 
 
+def test_what_cannot_be_asked_for():
+    schema: Any = '{"type":"object"}'
+    with pytest.raises(RequestError, match="a schema is an object, got str"):
+        body(output=OutputSchema(schema=schema))
+    with pytest.raises(RequestError, match="the output limit is 0"):
+        body(max_output_tokens=0)
+    with pytest.raises(RequestError, match="no tools to choose from"):
+        body(tools=[{"googleSearch": {}}], tool_choice="required")
+
+
 def test_what_a_cache_holds_is_not_sent_again():
     wire = body(system="s", tools=[LOOK], tool_choice="auto", extra_body={"cachedContent": "cachedContents/1"})
     assert wire == {"contents": [USER], "cachedContent": "cachedContents/1"}
@@ -385,4 +415,7 @@ def test_url_and_headers():
     base = "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash"
     assert request.url(FLASH) == f"{base}:streamGenerateContent?alt=sse"
     assert request.url(FLASH, stream=False) == f"{base}:generateContent"
+    odd = request.url(models.gemini("a?b#c d"), stream=False)
+    assert odd == "https://generativelanguage.googleapis.com/v1beta/models/a%3Fb%23c%20d:generateContent"
+    assert "/models/a/b@1:" in request.url(models.gemini("a/b@1"))
     assert request.headers(Options(), {"x-goog-api-key": "k"})["x-goog-api-key"] == "k"

@@ -244,6 +244,31 @@ def test_tool_choice(choice, sent):
     assert "generation_config" not in body(tool_choice="auto")
 
 
+@pytest.mark.parametrize("tool", [{"type": "google_search"}, {"type": "mcp_server", "name": "w", "url": "u"}])
+def test_a_tool_that_the_service_runs_can_be_required(tool):
+    assert body(tools=[tool], tool_choice="required")["generation_config"] == {"tool_choice": "any"}
+    with pytest.raises(RequestError, match="no tools to choose from"):
+        body(tool_choice="required")
+
+
+def test_an_output_limit_below_one_is_refused():
+    with pytest.raises(RequestError, match="the output limit is 0"):
+        body(max_output_tokens=0)
+
+
+@pytest.mark.parametrize("new_step", [True, False])
+def test_only_content_may_go_on_with_a_step(new_step):
+    extra = {"new_step": new_step}
+    text = TextBlock(text="a")
+    call = ToolCall(id="c1", name="look", arguments={"city": "x"}, arguments_json="{}", signature="s", extra=extra)
+    said = output({"type": "text", "text": "a"})
+    assert body([HI, turn(text, call), results()])["input"] == [USER, said, CALLED, RESULT]
+    thought = ThinkingBlock(thinking="", signature="t", extra=extra)
+    assert body([HI, turn(text, thought)])["input"] == [USER, said, {"type": "thought", "signature": "t"}]
+    searched = ServerToolBlock(kind="google_search_call", raw=SEARCH, extra=extra)
+    assert body([HI, turn(text, searched, text), HI])["input"] == [USER, said, SEARCH, said, USER]
+
+
 def test_tools_in_every_form():
     own = {"type": "function", "name": "own", "defer_loading": True}
     search = {"type": "google_search"}

@@ -401,6 +401,9 @@ def test_gemini_3_wants_the_proof_of_every_step_of_the_open_turn():
     assert said[1]["tool_calls"][0]["extra_content"] == signed["extra_content"]
     placeholder = {"google": {"thought_signature": "skip_thought_signature_validator"}}
     assert said[3]["tool_calls"][0]["extra_content"] == placeholder
+    # What was sent stays as it was.
+    over = [*open_turn, turn(TextBlock(text="a")), HI]
+    assert body(over, new, skip_signatures=True)["messages"][: len(said)] == said
 
 
 @pytest.mark.parametrize(
@@ -656,7 +659,9 @@ def test_a_tool_whose_name_cannot_be_declared_is_named(name):
     )
 
 
-@pytest.mark.parametrize(("name", "sent"), [("fs.read:x", "fs_read_x"), ("a" * 100, "a" * 64), ("ok-1_A", "ok-1_A")])
+@pytest.mark.parametrize(
+    ("name", "sent"), [("fs.read:x", "fs_read_x"), ("a" * 100, "a" * 64), ("ok-1_A", "ok-1_A"), ("", "_")]
+)
 def test_a_call_of_another_service_goes_back_under_a_name_that_is_taken(name, sent):
     call = ToolCall(id="call_1", name=name, arguments={}, arguments_json="{}")
     free = ToolCall(id="call_2", name=name, arguments={"input": "x"}, arguments_json="x", kind="custom")
@@ -703,6 +708,20 @@ OUTPUT = OutputSchema(schema=SCHEMA, name="place", description="d")
 )
 def test_structured_output(dialect, output, sent):
     assert body(model=server(dialect), output=output).get("response_format") == sent
+
+
+@pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.parametrize("dialect", ["openai", "deepseek"])
+def test_a_schema_is_no_text(dialect, strict):
+    schema: Any = '{"type":"object"}'
+    with pytest.raises(RequestError, match="a schema is an object, got str"):
+        body(model=server(dialect), output=OutputSchema(schema=schema, strict=strict))
+
+
+@pytest.mark.parametrize("dialect", ["openai", "deepseek"])
+def test_an_output_limit_below_one_is_refused(dialect):
+    with pytest.raises(RequestError, match="the output limit is 0"):
+        body(model=server(dialect), max_output_tokens=0)
 
 
 def test_structured_output_beside_tools():

@@ -6,9 +6,9 @@ structured outputs, read 2026-11-29.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from ...content import Content, DocumentContent, ImageContent
 from ...context import (
@@ -40,12 +40,14 @@ from ...request import (
     join_url,
     merge_body,
     merge_headers,
+    output_limit,
     read_tools,
     require_declared,
     system_parts,
     text_of,
 )
 from ...request.families import BUDGETS, GeminiFamily, gemini_family, nearest
+from ...request.names import NameRule
 from ...request.schema_subset import for_gemini, takes_arguments
 from ...tools import ToolResult
 from ...transform import Target, repair
@@ -66,7 +68,7 @@ def url(model: Model, *, stream: bool = True) -> str:
     """
     _require_known_form(model)
     method = "streamGenerateContent" if stream else "generateContent"
-    address = join_url(model.base_url, f"/models/{model.id}:{method}")
+    address = join_url(model.base_url, f"/models/{quote(model.id, safe='/:@')}:{method}")
     return f"{address}{'&' if '?' in address else '?'}alt=sse" if stream else address
 
 
@@ -78,9 +80,10 @@ def headers(options: Options, credential: Mapping[str, str]) -> dict[str, str]:
 def body(model: Model, context: Context, options: Options, *, stream: bool = True) -> dict[str, Any]:
     """The JSON body, the same whether the answer is streamed or not: the address decides.
 
-    Raises RequestError for a forced tool that is not there, for the name of a tool or call that the service does not
-    take, for a conversation that the model begins, for a call of another model in the open turn, unless
-    `Options.skip_signatures` is set, and for Cloud Code Assist.
+    Raises RequestError for a forced tool that is not there, for the name of a tool that the service does not take (that
+    of a call is rewritten), for an output limit below 1, for a schema that is none or becomes too large, for a
+    conversation that the model begins, for a call of another model in the open turn, unless `Options.skip_signatures`
+    is set, and for Cloud Code Assist.
     """
     _require_known_form(model)
     family = gemini_family(model.id, model.thinking)
@@ -153,7 +156,7 @@ def _block(block: Block, ids: dict[str, str]) -> dict[str, Any]:
         case ToolCall():
             # Without an id of its own the wire pairs call and result by their order.
             id = {"id": ids[block.id]} if block.id in ids else {}
-            sent = {"functionCall": {**id, "name": _require_name(block.name), "args": block.arguments}}
+            sent = {"functionCall": {**id, "name": _NAMES.replayed(block.name), "args": block.arguments}}
         case RedactedThinkingBlock():
             return {"text": "", "thought": True, "thoughtSignature": block.data}
         case ServerToolBlock() | OpaqueBlock():
@@ -178,20 +181,25 @@ def _result(result: ToolResult, ids: dict[str, str]) -> dict[str, Any]:
     texts = [text for part in result.content if (text := text_of(part)) is not None]
     attached = [_part(part) for part in result.content if text_of(part) is None]
     sent: dict[str, Any] = {"id": ids[result.call_id]} if result.call_id in ids else {}
-    sent |= {"name": result.name, "response": {"error" if result.is_error else "output": "\n".join(texts)}}
+    sent |= {
+        "name": _NAMES.replayed(result.name),
+        "response": {"error" if result.is_error else "output": "\n".join(texts)},
+    }
     if attached:
         sent["parts"] = attached
     return {"functionResponse": sent}
 
 
 def require_signatures(contents: list[dict[str, Any]], options: Options) -> None:
-    """The first call of every step of the open turn has its proof; the placeholder is put in where it is asked for.
+    """The first call of every step has its proof, as far as it is checked.
 
-    Raises RequestError for a call without one where it is not.
+    Where it is asked for, the placeholder is put in, also in the turns that are over: what was sent once stays as it
+    was. Where it is not, raises RequestError for a call without a proof in the open turn.
     """
     for content in reversed(contents):
         calls = [part for part in content["parts"] if "functionCall" in part]
-        if content["role"] == "user" and any("functionResponse" not in part for part in content["parts"]):
+        is_asked = content["role"] == "user" and any("functionResponse" not in part for part in content["parts"])
+        if is_asked and not options.skip_signatures:
             return
         if not calls or "thoughtSignature" in calls[0]:
             continue
@@ -242,17 +250,16 @@ def _declaration(tool: FunctionTool) -> dict[str, Any]:
 
 
 # Source: the provider's reference of `FunctionDeclaration`, read 2026-11-30.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
+_NAMES = NameRule(first="A-Za-z_", alphabet="A-Za-z0-9_.:-", max_length=128)
 
 
-def _require_name(name: str) -> str:
-    """The name of a tool. Raises RequestError for one that the service does not take."""
-    if _NAME.fullmatch(name) is None:
+def _require_name(name: str) -> None:
+    """Raises RequestError for the name of a tool that the service does not take."""
+    if not _NAMES.accepts(name):
         raise RequestError(
             f"Gemini takes no tool of the name {name!r}",
             hint="A letter or an underscore, then at most 127 letters, digits and _ . : -",
         )
-    return name
 
 
 def _calling(options: Options) -> dict[str, Any]:
@@ -272,7 +279,7 @@ def _calling(options: Options) -> dict[str, Any]:
 
 def _generation(options: Options, family: GeminiFamily) -> dict[str, Any]:
     wanted: dict[str, Any] = {
-        "maxOutputTokens": options.max_output_tokens,
+        "maxOutputTokens": output_limit(options),
         "temperature": options.temperature,
         "topP": options.top_p,
         "topK": options.top_k,

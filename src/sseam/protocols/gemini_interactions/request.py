@@ -38,6 +38,7 @@ from ...request import (
     join_url,
     merge_body,
     merge_headers,
+    output_limit,
     read_tools,
     require_declared,
     system_parts,
@@ -71,13 +72,15 @@ def headers(options: Options, credential: Mapping[str, str]) -> dict[str, str]:
 def body(model: Model, context: Context, options: Options, *, stream: bool = True) -> dict[str, Any]:
     """The JSON body.
 
-    Raises RequestError for a forced tool that is not there, where nothing is left to send, and for a call of another
-    model in the open turn, unless `Options.skip_signatures` is set: then it is sent without a proof, since the
-    placeholder of generateContent is not documented here.
+    Raises RequestError for a forced tool that is not there, for an output limit below 1, for a schema that is none or
+    becomes too large, where nothing is left to send, and for a call of another model in the open turn, unless
+    `Options.skip_signatures` is set: then it is sent without a proof, since the placeholder of generateContent is not
+    documented here.
     """
     family = gemini_family(model.id, model.thinking)
     tools = [_tool(tool) for tool in read_tools(context.tools, _is_native)]
-    require_declared(options.tool_choice, (tool["name"] for tool in tools if tool["type"] == "function"))
+    names = [tool["name"] for tool in tools if tool["type"] == "function"]
+    require_declared(options.tool_choice, names, nameless=len(names) < len(tools))
     sent: dict[str, Any] = {"model": model.id}
     if system := system_parts(context):
         sent["system_instruction"] = "\n\n".join(part.text for part in system)
@@ -134,12 +137,13 @@ _MEDIA = frozenset({"image", "audio", "video", "document"})
 
 def _is_content(block: Block) -> bool:
     """Whether a block is content of a model_output step, and no step itself."""
-    known = isinstance(block, TextBlock | RefusalBlock) or (isinstance(block, OpaqueBlock) and block.kind in _MEDIA)
-    return known or "new_step" in block.extra
+    if isinstance(block, OpaqueBlock):
+        return block.kind in _MEDIA or "new_step" in block.extra
+    return isinstance(block, TextBlock | RefusalBlock)
 
 
 # Fields of `extra` that no step came with.
-_OURS = frozenset({"summary", "unknown_deltas"})
+_OURS = frozenset({"summary", "new_step", "unknown_deltas"})
 
 
 def _step(block: Block) -> dict[str, Any]:
@@ -244,7 +248,7 @@ def _tool(tool: FunctionTool | dict[str, Any]) -> dict[str, Any]:
 
 def _generation(options: Options, family: GeminiFamily, tools: bool) -> dict[str, Any]:
     wanted: dict[str, Any] = {
-        "max_output_tokens": options.max_output_tokens,
+        "max_output_tokens": output_limit(options),
         "temperature": options.temperature,
         "top_p": options.top_p,
         "seed": options.seed,

@@ -165,14 +165,15 @@ def _parts(message: Message) -> list[dict[str, Any]]:
 
 
 def prove_calls(history: Sequence[HistoryMessage], options: Options) -> list[HistoryMessage]:
-    """The history in which the first call of every step of the open turn has Google's thought signature.
+    """The history in which the first call of every step has Google's thought signature, as far as it is checked.
 
-    The placeholder is put in where it is asked for. Raises RequestError for a call without a signature where it is not.
+    Where it is asked for, the placeholder is put in, also in the turns that are over: what was sent once stays as it
+    was. Where it is not, raises RequestError for a call without a signature in the open turn.
     """
     proven = list(history)
     for place in range(len(proven) - 1, -1, -1):
         message = proven[place]
-        if isinstance(message, UserMessage):
+        if isinstance(message, UserMessage) and not options.skip_signatures:
             break
         if isinstance(message, Message) and message.tool_calls and not _is_signed(message.tool_calls[0]):
             first = message.tool_calls[0]

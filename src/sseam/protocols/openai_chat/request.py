@@ -5,7 +5,6 @@ Source: OpenAI's API reference and the table in `request_dialects` (read 2026-11
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
@@ -31,6 +30,7 @@ from ...request import (
     join_url,
     merge_body,
     merge_headers,
+    output_limit,
     read_tools,
     require_declared,
     result_text,
@@ -38,7 +38,9 @@ from ...request import (
     text_of,
 )
 from ...request.families import OpenAIFamily, openai_family
+from ...request.names import NameRule
 from ...request.schema_subset import openai_strict
+from ...request.schema_walk import require_object
 from ...tools import ToolResult
 from ...transform import Target, placeholder, repair, require_messages
 from .._openai import cache_fields, is_forced, output_format, sampling_fields
@@ -85,8 +87,8 @@ def body(model: Model, context: Context, options: Options, *, stream: bool = Tru
     sent |= tools
     reasoning = switch_reasoning(options, dialect, family, forced=is_forced(options), tools=has_tools)
     sent |= reasoning
-    if options.max_output_tokens is not None:
-        sent[dialect.limit] = options.max_output_tokens
+    if (limit := output_limit(options)) is not None:
+        sent[dialect.limit] = limit
     sent |= _sampling(options, dialect, family, reasoning)
     sent |= _stop(options, dialect, family)
     sent |= output
@@ -150,8 +152,7 @@ def _assistant(message: Message, dialect: RequestDialect) -> dict[str, Any] | No
 
 def _call(call: ToolCall, dialect: RequestDialect) -> dict[str, Any]:
     sent: dict[str, Any] = {"id": call.id}
-    # Whatever another service took for a name: the call was made, and this one wants to read of it.
-    name = _NOT_IN_NAMES.sub("_", call.name)[:_MAX_NAME] if dialect.maker else call.name
+    name = _NAMES.replayed(call.name) if dialect.maker else call.name
     if call.kind == "custom" and dialect.maker:
         return {**sent, "type": "custom", "custom": {"name": name, "input": call.arguments_json}}
     arguments = (
@@ -164,8 +165,7 @@ def _call(call: ToolCall, dialect: RequestDialect) -> dict[str, Any]:
 
 
 # OpenAI's rule for the name of a tool.
-_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
-_MAX_NAME = 64
+_NAMES = NameRule(alphabet="a-zA-Z0-9_-", max_length=64)
 
 
 def _result(result: ToolResult, dialect: RequestDialect) -> dict[str, Any]:
@@ -242,9 +242,10 @@ def _tools(context: Context, dialect: RequestDialect) -> list[dict[str, Any]]:
         raise RequestError(f"{dialect.name} takes no tools")
     tools = [tool if isinstance(tool, dict) else _tool(tool, dialect) for tool in read]
     for _, name in map(_named, tools if dialect.maker else ()):
-        if name is not None and (_NOT_IN_NAMES.search(name) or not 0 < len(name) <= _MAX_NAME):
+        if name is not None and not _NAMES.accepts(name):
             raise RequestError(
-                f"the tool {name!r} cannot be declared: a name is of 1 to {_MAX_NAME} letters, digits, '_' and '-'"
+                f"the tool {name!r} cannot be declared: "
+                f"a name is of 1 to {_NAMES.max_length} letters, digits, '_' and '-'"
             )
     return tools
 
@@ -347,6 +348,7 @@ def _output_prompt(options: Options, dialect: RequestDialect) -> list[str]:
     """What the system prompt says of the answer's shape, where JSON can be asked for and its schema cannot."""
     if options.output is None or "json_schema" in dialect.formats:
         return []
+    require_object(options.output.schema)
     schema = encode(options.output.schema, "the schema of the output").decode()
     about = f" It is: {options.output.description}" if options.output.description else ""
     return [f"Answer with one JSON object and nothing else.{about} Its JSON schema:\n{schema}"]
