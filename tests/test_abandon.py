@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -60,17 +61,39 @@ def test_abandoned_after_its_end_it_has_its_result() -> None:
     call.abandon()
 
 
-def test_an_exception_in_the_thread_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    discarded: list[int] = []
-    call = Abandonable(lambda: time.sleep(0.05) or 5, discarded.append)
-
-    def interrupted(*_: object) -> bool:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(call._ended, "wait", interrupted)  # pyright: ignore[reportPrivateUsage]
-    with pytest.raises(KeyboardInterrupt):
+def test_abandoned_before_it_runs_it_does_not_begin() -> None:
+    call = Abandonable(lambda: pytest.fail("it began"), never)
+    call.abandon()
+    with pytest.raises(Abandoned):
         call.run()
-    assert _until(lambda: discarded == [5])
+
+
+def test_what_nobody_took_is_discarded_once_it_is_dropped() -> None:
+    discarded: list[int] = []
+    call = Abandonable(lambda: 5, discarded.append)
+    call.run()
+    call.abandon()
+    assert discarded == []
+    call.drop()
+    call.drop()
+    assert discarded == [5]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="has no timers of signals")
+def test_a_signal_handler_may_abandon_the_call_that_its_thread_waits_for() -> None:
+    go_on = threading.Event()
+    before = signal.getsignal(signal.SIGALRM)
+    calls: list[Abandonable[bool]] = []
+    signal.signal(signal.SIGALRM, lambda *_: calls[-1].abandon())
+    try:
+        for _ in range(20):
+            calls.append(Abandonable(lambda: go_on.wait(5), lambda _: None))
+            signal.setitimer(signal.ITIMER_REAL, 0.005)
+            with pytest.raises(Abandoned):
+                calls[-1].run()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        go_on.set()
 
 
 def _until(holds: Callable[[], bool]) -> bool:

@@ -764,6 +764,15 @@ async def test_what_came_before_a_damaged_coding_counts(server: Server, run: Run
     assert outcome.message.text == "Hello"
 
 
+async def test_a_hook_that_reads_the_body(server: Server) -> None:
+    async def read(response: Any) -> None:
+        await response.aread()
+
+    server.add(answer(gzip.compress(b"".join(text("Hello"))), content_encoding="gzip"))
+    async with httpx.AsyncClient(event_hooks={"response": [read]}) as http:
+        assert (await AsyncClient(http).complete(model(server.url), CONTEXT)).text == "Hello"
+
+
 async def test_a_content_type_that_comes_twice(server: Server, run: Run) -> None:
     server.add(answer(*text("Hello"), content_type="text/event-stream, text/event-stream; charset=utf-8"))
     assert (await run(model(server.url))).message.text == "Hello"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -122,6 +124,84 @@ def test_what_nobody_waits_for_any_more_is_not_sent(clients: Clients, server: Se
     clients.first.close()
     assert until(lambda: not clients.requests_running())
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("after", [0.0, 0.001, 0.003, 0.01])
+def test_abort_in_the_first_moments(after: float, server: Server) -> None:
+    """While the HTTP client is made, and the request is built: there is nothing to end yet."""
+    server.add(answer(End.SILENCE))
+    with Client(limits=TimeLimits(first_event=5)) as client:
+        stream = client.stream(model(server.url), CONTEXT)
+        threading.Timer(after, stream.abort).start()
+        began = time.monotonic()
+        assert stream.message().stop_reason == "aborted"
+        assert time.monotonic() - began < 2
+
+
+def test_abort_before_there_is_anything_to_end(library: Any, server: Server) -> None:
+    streams: list[sseam.Stream] = []
+
+    class Aborting(library.Client):
+        def build_request(self, *args: Any, **options: Any) -> Any:
+            streams[0].abort()
+            return super().build_request(*args, **options)
+
+    with Aborting() as http:
+        streams.append(Client(http).stream(model(server.url), CONTEXT))
+        assert streams[0].message().stop_reason == "aborted"
+    assert server.requests == []
+
+
+def test_a_used_connection_is_let_go_of_with_its_call(clients: Clients, server: Server) -> None:
+    server.add(answer(*text("x")), answer(End.SILENCE), answer(*text("y")))
+    client = Client(clients.make(max_connections=1), limits=TimeLimits(first_event=20))
+    client.complete(model(server.url), CONTEXT)
+    stream = client.stream(model(server.url), CONTEXT)
+    threading.Timer(0.1, stream.abort).start()
+    stream.message()
+    began = time.monotonic()
+    assert client.complete(model(server.url), CONTEXT).text == "y"
+    assert time.monotonic() - began < 2
+    assert until(lambda: not clients.requests_running())
+
+
+def test_many_aborts_lose_no_place(clients: Clients, server: Server) -> None:
+    server.add(answer(begin(), text_start(), *[delta("a"), Pause(0.005)] * 4, End.CLOSE))
+    http = clients.make(max_connections=1)
+    client = Client(http, retry=ONCE)
+
+    def abort_often(seed: int) -> None:
+        rng = random.Random(seed)
+        for _ in range(30):
+            stream = client.stream(model(server.url), CONTEXT)
+            threading.Timer(rng.random() * 0.03, stream.abort).start()
+            with contextlib.suppress(sseam.SseamError):
+                stream.message()
+
+    threads = [threading.Thread(target=abort_often, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert until(lambda: not clients.requests_running())
+    server.choose(lambda _: answer(*text("x")))
+    assert client.complete(model(server.url), CONTEXT).text == "x"
+
+
+def test_a_hook_that_reads_the_body(library: Any, server: Server) -> None:
+    server.add(answer(gzip.compress(b"".join(text("x"))), content_encoding="gzip"))
+    with library.Client(event_hooks={"response": [lambda response: response.read()]}) as http:
+        assert Client(http).complete(model(server.url), CONTEXT).text == "x"
+
+
+def test_an_auth_flow_with_requests_of_its_own(library: Any, server: Server) -> None:
+    class Auth(library.Auth):
+        def auth_flow(self, request: Any) -> Iterator[Any]:
+            yield library.Request("POST", request.url, content=request.content)
+
+    server.add(answer(*text("x")))
+    with library.Client(auth=Auth()) as http:
+        assert Client(http).complete(model(server.url), CONTEXT).text == "x"
 
 
 def test_total_counts_what_earlier_attempts_took(clients: Clients, server: Server) -> None:

@@ -7,7 +7,7 @@ import inspect
 import sys
 from typing import Any, TypeVar
 
-__all__ = ["INTERRUPT", "installed", "is_networked", "library_of", "require", "stream_class"]
+__all__ = ["INTERRUPT", "in_flight", "installed", "is_networked", "library_of", "require", "stream_class"]
 
 T = TypeVar("T")
 
@@ -42,9 +42,26 @@ def is_networked(http: Any, url: Any) -> bool:
 
     Another one may need the thread of its caller: an application in the same process, with its database.
     """
-    find = getattr(http, "_transport_for_url", None)
-    bases = type(find(url)).__mro__ if find is not None else ()
+    bases = type(_transport_of(http, url)).__mro__
     return any(f"{base.__module__}.{base.__name__}" in _NETWORKED for base in bases)
+
+
+def in_flight(http: Any, request: Any) -> Any:
+    """The connection on which a sync client's request waits for its answer, as far as the library lets it be seen.
+
+    httpcore tells of a connection when it is made and with a response, but not of one that is used again in between.
+    """
+    pool: Any = getattr(_transport_of(http, request.url), "_pool", None)
+    for entry in list(getattr(pool, "_requests", ())):
+        if entry.request.extensions.get("trace") is request.extensions.get("trace"):
+            connection: Any = getattr(getattr(entry, "connection", None), "_connection", None)
+            return getattr(connection, "_network_stream", None)
+    return None
+
+
+def _transport_of(http: Any, url: Any) -> Any:
+    find: Any = getattr(http, "_transport_for_url", None)
+    return None if find is None else find(url)
 
 
 def library_of(request: Any) -> Any:

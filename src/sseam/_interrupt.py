@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import queue
 import threading
 import time
 import weakref
@@ -240,19 +241,22 @@ class Watchdog:
         late: the read was ended because the deadline passed.
     """
 
-    __slots__ = ("_deadlines", "_fired", "_interrupt", "alarm", "late")
+    __slots__ = ("_deadlines", "_fired", "_interrupt", "_is_fired", "alarm", "late")
 
     def __init__(self, deadlines: Deadlines, interrupt: Callable[[], object]) -> None:
         self._deadlines = deadlines
         # What is watched may be dropped without a word: the alarm must not be what keeps it.
         self._interrupt = weakref.WeakMethod(interrupt)  # pyright: ignore[reportArgumentType]
-        self._fired = threading.Event()
+        # A signal handler may fire while its own thread sleeps: of a queue `put` can be called within `get`.
+        self._fired: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._is_fired = False
         self.alarm = Alarm(self._look)
         self.late = False
 
     def fire(self) -> None:
         """End the read, and every later one."""
-        self._fired.set()
+        self._is_fired = True
+        self._fired.put(None)
         self._end()
 
     def watch(self) -> None:
@@ -264,7 +268,10 @@ class Watchdog:
 
     def sleep(self, seconds: float) -> None:
         """Wait. Raises `Interrupted` when fired."""
-        if self._fired.wait(seconds):
+        if not self._is_fired:
+            with contextlib.suppress(queue.Empty):
+                self._fired.get(timeout=min(seconds, threading.TIMEOUT_MAX))
+        if self._is_fired:
             raise Interrupted(late=False)
 
     def stop(self) -> None:

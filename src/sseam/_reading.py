@@ -97,7 +97,8 @@ class Reading:
         self.iterated = False
         self._closed = False
         self._committed = False  # the end was handed out
-        self._ending = threading.Lock()  # for what must be either handed out or given up, and told once
+        # For what must be either handed out or given up, and told once. A signal handler may abort within.
+        self._ending = threading.RLock()
         self._told = False
         self._began: float | None = None
         self._first_event: float | None = None

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 from ._abandon import Abandonable, Abandoned
 from ._alarm import Alarm
 from ._call import CallOptions, Request, make_settings, prepare, reading_of
-from ._httpx import INTERRUPT, installed, is_networked, require
+from ._httpx import INTERRUPT, in_flight, installed, is_networked, require
 from ._reading import Reading
 from ._wait import later, shielded
 from .context import Context, Model, Options
@@ -252,9 +252,9 @@ class _AsyncConnection:
             raise
         self._response = response
         self._later = later()
-        self._reading.answered(Response.of(response.status_code, response.headers.multi_items()))
+        self._reading.answered(_response_of(response))
         # The raw bytes as `aiter_raw` gives them, which is one generator more and refuses a mock's body.
-        self.chunks = aiter(response.stream)
+        self.chunks = _once(response.content) if response.is_stream_consumed else aiter(response.stream)
         self.direct = _socket(_connection(response)) is not None
 
     async def close(self, *, ended: bool) -> None:
@@ -269,6 +269,10 @@ class _AsyncConnection:
     def __del__(self) -> None:
         if self._response is not None and self._later is not None:
             self._later(functools.partial(_close, self._response, self.chunks, ended=False))
+
+
+async def _once(content: bytes) -> AsyncIterator[bytes]:
+    yield content
 
 
 async def _close(response: Any, chunks: AsyncIterator[bytes] | None, *, ended: bool) -> None:
@@ -328,14 +332,20 @@ class _Connection:
         self._get_http = get_http
         self._reading = reading
         self._limits = limits
-        self._connecting: list[Any] = []  # the connection of a response that has not come yet
+        # Of a response that has not come yet: who waits for it, connections that were made for it, and how to find
+        # the one that it waits on.
         self._sending: Abandonable[Any] | None = None
+        self._connecting: list[Any] = []
+        self._find: Callable[[], Any] | None = None
+        self._interrupted = False
         self._response: Any = None
         self.chunks: Iterator[bytes] | None = None
 
     def open(self) -> None:
-        http = self._get_http()
-        connecting = self._connecting = []
+        connecting: list[Any] = []
+
+        def send() -> Any:
+            return http.send(request, stream=True, follow_redirects=False)
 
         # The pool keeps what it is given here: it must not be this object, which may be let go of.
         def trace(event: str, info: dict[str, Any]) -> None:
@@ -343,48 +353,83 @@ class _Connection:
                 raise Abandoned  # in the pool it had to wait for its turn, and nobody wants it any more
             _note(event, info, connecting)
 
+        sending = Abandonable(send, lambda response: response.close())
+        self._sending, self._connecting = sending, connecting
+        http = self._get_http()
         request = _build(http, self._reading.request, self._timeout(), trace)
-        send = functools.partial(http.send, request, stream=True, follow_redirects=False)
-        sending = self._sending = Abandonable(send, lambda response: response.close())
+        self._find = functools.partial(in_flight, http, request)
+        self._require_wanted()
         # Until the headers come not every wait has a socket that is known here: for a place in the pool, in a TLS
         # handshake, on a connection that is used again.
         response = sending.run() if is_networked(http, request.url) else send()
-        self._sending = None
         self._response = response
+        self._require_wanted()
+        self._sending = self._find = None
+        sending.forget()
         connecting.clear()
-        # For the body the watchdog sees to the limits; a timeout would cost a system call a read.
-        response.request.extensions["timeout"]["read"] = None if _connection(response) else self._limits.idle
-        self._reading.answered(Response.of(response.status_code, response.headers.multi_items()))
-        self.chunks = iter(response.stream)
+        timeout = response.request.extensions.get("timeout")
+        if isinstance(timeout, dict):
+            # For the body the watchdog sees to the limits; a timeout would cost a system call a read.
+            timeout["read"] = None if _connection(response) else self._limits.idle
+        self._reading.answered(_response_of(response))
+        self.chunks = iter((response.content,)) if response.is_stream_consumed else iter(response.stream)
+
+    def _require_wanted(self) -> None:
+        """Raise `Abandoned` where the read was ended before there was anything to end."""
+        if self._interrupted:
+            raise Abandoned
 
     def _timeout(self) -> tuple[float | None, ...]:
-        """The library's own limits: what was turned away from ends by them, soon after the deadline of the stream."""
+        """The library's own limits: what was turned away from ends by them, soon after the deadline of the stream.
+
+        Not the wait for a place in the pool, where httpcore may lose the place with the request that gives up. Nobody
+        waits for it, and with its turn it ends.
+        """
         left = self._reading.deadlines.due - time.monotonic() + _GRACE
         if left == math.inf:
             return self._limits.connect, None, None, None
         left = max(left, _GRACE)
-        return left if self._limits.connect is None else min(self._limits.connect, left), left, left, left
+        return left if self._limits.connect is None else min(self._limits.connect, left), left, left, None
 
     def interrupt(self) -> None:
-        response, sending = self._response, self._sending
+        self._interrupted = True
+        response = self._response
         if response is not None:
             if not _shut_down(_connection(response)) and INTERRUPT in response.extensions:
                 response.extensions[INTERRUPT]()
-            return
-        for connection in self._connecting[-1:]:
-            _shut_down(connection)
-        if sending is not None:
+        elif (sending := self._sending) is not None:
+            self._end_sending()
             sending.abandon()
+
+    def _end_sending(self) -> None:
+        """Shut down the connection that a request is waiting on, where it can be found."""
+        find = self._find
+        for connection in (*self._connecting[-1:], find() if find is not None else None):
+            _shut_down(connection)
 
     def close(self, *, ended: bool) -> None:
         response, self._response = self._response, None
+        sending, self._sending = self._sending, None
         chunks, self.chunks = self.chunks, None
+        if sending is not None:
+            if response is None:
+                self._end_sending()
+            sending.drop()
+        self._interrupted, self._find = False, None
         if response is None:
             return
         if ended and chunks is not None and _is_reusable(response):
             with _grace(_connection(response)), contextlib.suppress(Exception):
                 collections.deque(itertools.islice(chunks, _BUFFERED), maxlen=0)
         response.close()
+
+
+def _response_of(response: Any) -> Response:
+    """What our side reads of a response. Of one whose body was read already, by a hook, the coding is undone."""
+    headers = response.headers.multi_items()
+    if response.is_stream_consumed:
+        headers = [(name, value) for name, value in headers if name.lower() != "content-encoding"]
+    return Response.of(response.status_code, headers)
 
 
 def _connection(response: Any) -> Any:

@@ -224,7 +224,8 @@ class Stream(_Liveness):
         self.close()
 
     def __del__(self) -> None:
-        self._watchdog.stop()
+        if hasattr(self, "_watchdog"):  # of one whose making was interrupted it is not there
+            self._watchdog.stop()
 
 
 class AsyncStream(_Liveness):
@@ -374,7 +375,8 @@ class AsyncStream(_Liveness):
         await self.aclose()
 
     def __del__(self) -> None:
-        self._interrupt.stop()
+        if hasattr(self, "_interrupt"):
+            self._interrupt.stop()
 
 
 class _AsyncEvents:
