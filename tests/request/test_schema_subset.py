@@ -307,7 +307,17 @@ def shared_property(count):
     return {**obj(x={"allOf": [{"$ref": f"#/$defs/{name}"} for name in definitions]}), "$defs": definitions}
 
 
-@pytest.mark.parametrize("schema", [mutual(12), chain(14), chain(600), shared_property(600)])
+def entangled(count):
+    """Definitions with properties in common, each of which is two of the definitions at once."""
+    pairs = [[{"$ref": f"#/$defs/N{(number + step) % count}"} for step in (0, 1)] for number in range(count)]
+    definitions = {
+        f"N{number}": obj(p={"allOf": pair}, q={"allOf": pairs[(number + 1) % count]})
+        for number, pair in enumerate(pairs)
+    }
+    return {**obj(x={"$ref": "#/$defs/N0"}), "$defs": definitions}
+
+
+@pytest.mark.parametrize("schema", [mutual(12), chain(14), chain(600), shared_property(600), entangled(8)])
 def test_gemini_no_definition_is_written_out_wherever_it_is_used(schema):
     reduced = for_gemini(schema)
     assert len(repr(reduced)) < 10 * len(repr(schema))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, cast
 
 from ..decoding import mapping
@@ -78,7 +79,7 @@ _GROWTH, _FLOOR = 16, 100_000
 class _Merger:
     def __init__(self, root: Schema) -> None:
         self.root = root
-        self.names: dict[str, str] = {}  # of the definitions that were made, by what they were made of
+        self.names: dict[frozenset[str], str] = {}  # of the definitions that were made, by their parts
         self.waiting: list[tuple[str, Schema]] = []
         self.taken = {name for key in _DEFINITIONS for name in mapping(root.get(key))}
         self.left = _FLOOR + _GROWTH * len(repr(root))
@@ -103,7 +104,8 @@ class _Merger:
         """A node of what was looked up, which other places may have in them too."""
         if not isinstance(schema.get("allOf"), list):
             return map_inner(schema, self._copied)
-        made_of = repr(schema)
+        # Without order and repetition: what joins itself again and again comes to an end, since its parts are few.
+        made_of = frozenset(map(repr, _flat(schema)))
         if made_of not in self.names:
             node, looked_up = self._merged(schema)
             if not looked_up:
@@ -148,6 +150,18 @@ class _Merger:
             looked_up.add(reference)
             part = {**target, **{key: value for key, value in part.items() if key != "$ref"}}
         return part
+
+
+def _flat(schema: Schema) -> Iterator[Schema]:
+    """The parts of an `allOf`, those in its parts among them; what a node says beside it is one, too."""
+    if not isinstance(schema.get("allOf"), list):
+        yield schema
+        return
+    for part in cast("list[Any]", schema["allOf"]):
+        if isinstance(part, dict):
+            yield from _flat(cast("Schema", part))
+    if rest := {key: value for key, value in schema.items() if key != "allOf"}:
+        yield rest
 
 
 def _target(reference: str, root: Schema) -> Schema | None:
