@@ -605,6 +605,7 @@ def test_tools_in_every_form():
 @pytest.mark.parametrize("type", ["browser_toolset_20260801", "computer_toolset_20260801", "mcp_toolset"])
 def test_a_set_of_tools_has_no_name(type):
     assert body(tools=[LOOK, {"type": type}])["tools"] == [WIRE_LOOK, {"type": type}]
+    assert body(tools=[{"type": type}], tool_choice="required")["tool_choice"] == {"type": "any"}
 
 
 @pytest.mark.parametrize("strict", [True, False, None])

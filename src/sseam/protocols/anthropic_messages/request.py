@@ -47,6 +47,7 @@ from ...request import (
 )
 from ...request.calls import IdRule
 from ...request.families import AnthropicFamily, anthropic_budget, anthropic_family, nearest
+from ...request.names import NameRule
 from ...request.schema_subset import anthropic_strict
 from ...tools import ToolResult
 from ...transform import Target, repair, require_messages
@@ -179,8 +180,7 @@ def _without_lost_caller(block: dict[str, Any], servers: frozenset[str]) -> dict
     return {key: value for key, value in block.items() if key != "caller"} if lost else block
 
 
-# What the name of a tool is not made of.
-_NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+_NAMES = NameRule(alphabet="a-zA-Z0-9_-", max_length=64)
 
 
 def _block(block: Block) -> dict[str, Any]:
@@ -196,8 +196,7 @@ def _block(block: Block) -> dict[str, Any]:
         case RedactedThinkingBlock():
             sent = {"type": "redacted_thinking", "data": block.data}
         case ToolCall():
-            sent = {"type": "tool_use", "id": block.id, "name": _NO_NAME.sub("_", block.name)[:64] or "_"}
-            sent["input"] = block.arguments
+            sent = {"type": "tool_use", "id": block.id, "name": _NAMES.replayed(block.name), "input": block.arguments}
         case ServerToolBlock() | OpaqueBlock():
             if not isinstance(block.raw.get("type"), str):
                 raise RequestError(f"a block of the kind {block.kind!r} has no type, without which it is refused")
@@ -299,7 +298,7 @@ def _check_tool(tool: dict[str, Any]) -> None:
     if schema is None:
         return
     name = str(tool["name"])
-    if _NO_NAME.search(name) or not 1 <= len(name) <= 64:
+    if not _NAMES.accepts(name):
         raise RequestError(f"tool {name!r}: a name is 1 to 64 of letters, digits, _ and -")
     if isinstance(schema, dict) and (found := [key for key in _AT_THE_ROOT if key in schema]):
         hint = "Make it the value of a property"
@@ -321,7 +320,8 @@ def _tool_choice(options: Options, family: AnthropicFamily, tools: list[dict[str
     choice = options.tool_choice
     if not tools and choice in (None, "auto", "none"):
         return {}
-    require_declared(choice, (tool["name"] for tool in tools if isinstance(tool.get("name"), str)))
+    names = [tool["name"] for tool in tools if isinstance(tool.get("name"), str)]
+    require_declared(choice, names, nameless=len(names) < len(tools))
     match choice:
         case None | "auto":
             sent: dict[str, Any] = {"type": "auto"}
