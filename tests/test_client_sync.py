@@ -18,7 +18,7 @@ from tests.server import End, Pause, Server, answer, until
 
 import sseam
 from sseam import Client, Retry, StreamAborted, TimeLimits, TransportError
-from sseam import client as client_module
+from sseam import _connection as connection_module
 from sseam._alarm import Alarm
 
 ONCE = Retry(max_retries=0)
@@ -268,9 +268,9 @@ def test_the_grace_of_an_ended_stream_does_not_reach_the_next_call(monkeypatch: 
     def keep(alarm: Alarm, due: float) -> None:
         rings.append(alarm.ring)
 
-    monkeypatch.setattr(client_module, "_shut_down", shut.append)
+    monkeypatch.setattr(connection_module, "_shut_down", shut.append)
     monkeypatch.setattr(Alarm, "set", keep)
-    with client_module._grace("connection"):  # pyright: ignore[reportPrivateUsage]
+    with connection_module._grace("connection"):  # pyright: ignore[reportPrivateUsage]
         rings[0]()
     assert shut == ["connection"]
     rings[0]()
