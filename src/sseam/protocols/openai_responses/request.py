@@ -43,6 +43,7 @@ from ...request import (
     join_url,
     merge_body,
     merge_headers,
+    output_limit,
     read_tools,
     require_declared,
     system_parts,
@@ -90,10 +91,8 @@ def body(model: Model, context: Context, options: Options, *, stream: bool = Tru
     if reasoning:
         sent["reasoning"] = reasoning
     sent |= sampling_fields(options, family, reasoning.get("effort"))
-    if options.max_output_tokens is not None:
-        if options.max_output_tokens < 1:
-            raise RequestError(f"the output limit is {options.max_output_tokens:,}, it must be 1 or more")
-        sent["max_output_tokens"] = options.max_output_tokens
+    if (limit := output_limit(options)) is not None:
+        sent["max_output_tokens"] = limit
     if options.output is not None:
         sent["text"] = {"format": {"type": "json_schema", **output_format(options)}}
     sent |= cache_fields(options, family)
