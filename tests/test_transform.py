@@ -188,6 +188,11 @@ def test_empty_text_goes_and_blank_text_where_it_is_refused():
     assert texts(Target(model=CLAUDE)) == (["\t", "q"], [" \n", "", "a"])
 
 
+def test_a_refusal_of_no_words_goes_too():
+    said = turn(RefusalBlock(text=""), TextBlock(text="a"))
+    assert repair([HI, said], SIGNED)[1].content == (TextBlock(text="a"),)
+
+
 def test_thinking_stays_where_an_empty_text_behind_it_goes():
     # A turn that waits for results must come back with its thinking.
     thought = ThinkingBlock(thinking="hm", signature="s")

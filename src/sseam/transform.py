@@ -23,6 +23,7 @@ from .message import (
     Block,
     Message,
     RedactedThinkingBlock,
+    RefusalBlock,
     TextBlock,
     ThinkingBlock,
 )
@@ -106,9 +107,9 @@ def drop_blank_text(messages: Messages, target: Target) -> Messages:
         return not (text.strip() if target.blank_text else text)
 
     def goes(block: Block) -> bool:
-        if not isinstance(block, TextBlock) or block.signature or not blank(block.text):
+        if not isinstance(block, TextBlock | RefusalBlock) or not blank(block.text):
             return False
-        return not (target.paired and item_id(block))
+        return not (isinstance(block, TextBlock) and block.signature) and not (target.paired and item_id(block))
 
     def said(part: Content) -> Content | None:
         text = None if isinstance(part, ImageContent) else part.text

@@ -639,3 +639,13 @@ def test_b204_ids_of_others_fit():
 def test_url_and_headers():
     assert request.url(GPT) == "https://api.openai.com/v1/responses"
     assert request.headers(Options(), {"authorization": "Bearer k"})["authorization"] == "Bearer k"
+
+
+def test_a_message_that_was_made_by_hand_is_not_added_to():
+    said = {"type": "output_text", "text": "a", "annotations": []}
+    raw = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [said]}
+    kept = copy.deepcopy(raw)
+    history = [HI, turn(OpaqueBlock(kind="message", raw=raw), TextBlock(text="b", extra=SAID)), HI]
+    context = Context(messages=tuple(history))
+    assert request.body(GPT, context, Options()) == request.body(GPT, context, Options())
+    assert raw == kept

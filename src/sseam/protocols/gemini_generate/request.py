@@ -163,7 +163,7 @@ def _block(block: Block, ids: dict[str, str]) -> dict[str, Any]:
             return dict(block.raw)
     if block.signature:
         sent["thoughtSignature"] = block.signature
-    return {**sent, **{name: value for name, value in block.extra.items() if name != "id"}}
+    return {**sent, **{name: value for name, value in block.extra.items() if name != "id"}, **sent}
 
 
 def _part(part: Content) -> dict[str, Any]:

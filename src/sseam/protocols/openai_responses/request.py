@@ -143,13 +143,16 @@ def _part(part: Content) -> dict[str, Any]:
 def _assistant(message: Message) -> list[dict[str, Any]]:
     """The items of a turn, in their order; the parts of one message item together again."""
     items: list[dict[str, Any]] = []
+    open_item: dict[str, Any] = {}  # the message that was made here last: no other's content is ours to add to
     for block in message.content:
-        if isinstance(block, TextBlock | RefusalBlock) or _is_part(block):
-            items.append(_said(block))
-            if len(items) > 1 and _is_same_item(items[-2], items[-1]):
-                items[-2]["content"] += items.pop()["content"]
-        else:
+        if not isinstance(block, TextBlock | RefusalBlock) and not _is_part(block):
             items.append(_item(block))
+            open_item = {}
+        elif _is_same_item(open_item, said := _said(block)):
+            open_item["content"] += said["content"]
+        else:
+            items.append(said)
+            open_item = said
     return items
 
 
