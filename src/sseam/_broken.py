@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import sys
+from collections.abc import Iterator
 from typing import Literal
 
 from .errors import TransportError
 
-__all__ = ["is_broken_connection", "transport_error"]
+__all__ = ["is_broken_connection", "transport_error", "with_causes"]
 
 # Classes of HTTP libraries that say that the connection broke; none of these is imported here.
 _BROKEN = frozenset(
@@ -41,6 +42,16 @@ _TIMEOUTS: dict[str, Literal["connect", "read"]] = {
     "ReadTimeout": "read",
     "WriteTimeout": "read",
 }
+
+
+def with_causes(error: BaseException) -> Iterator[BaseException]:
+    """The exception and all that a traceback shows as its causes, each once."""
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        yield found
+        found = found.__cause__ or found.__context__
 
 
 def is_broken_connection(cause: BaseException) -> bool:

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 
 import msgspec
 
+from ._broken import with_causes
 from .errors import SseamError
 
 __all__ = ["SECRET_HEADER", "SECRET_PARAMETER", "SECRET_TOKENS", "SECRET_WORDS", "mask", "mask_error", "secrets_in"]
@@ -85,12 +86,8 @@ def mask_error(error: SseamError, secrets: tuple[str, ...]) -> None:
             setattr(error, name, _masked(getattr(error, name), secrets))
     if error.partial is not None and error.partial.raw:
         error.partial = msgspec.structs.replace(error.partial, raw=_masked(error.partial.raw, secrets))
-    seen: set[int] = set()
-    cause = error.__cause__ or error.__context__
-    while cause is not None and id(cause) not in seen:  # a traceback shows them all
-        seen.add(id(cause))
+    for cause in (*with_causes(error),)[1:]:
         cause.args = _masked(cause.args, secrets)
-        cause = cause.__cause__ or cause.__context__
 
 
 def _masked(value: Any, secrets: tuple[str, ...]) -> Any:

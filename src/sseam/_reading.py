@@ -17,7 +17,7 @@ import msgspec
 
 from . import response as http
 from ._body import Body
-from ._broken import is_broken_connection, transport_error
+from ._broken import is_broken_connection, transport_error, with_causes
 from ._mask import mask, mask_error
 from .deadlines import NO_LIMITS, Deadlines, TimeLimits
 from .errors import ApiError, SseamError, StreamAborted, TransportError, TruncatedStream
@@ -254,6 +254,7 @@ class Reading:
             self._fail(foreign)
             raise cause
         elif self._body.is_refusal:
+            _leave_out_all_frames(cause)
             self._refuse()
         else:
             error = transport_error(cause, started=self.deadlines.progressed is not None)
@@ -406,10 +407,11 @@ class Reading:
         self._resumed += 1
         self.request = request
         self.attempts[-1].error = error
-        self._pause(seconds)
+        self._pause(seconds, error)
         return True
 
-    def _pause(self, seconds: float) -> None:
+    def _pause(self, seconds: float, error: SseamError) -> None:
+        _leave_out_all_frames(error)
         self.pause = seconds
         self.deadlines.stop()
 
@@ -434,7 +436,7 @@ class Reading:
                 error.request_id = attempt.request_id
             seconds = wait(self._retry, attempt.number, error, self._received)
             if seconds is not None and self.deadlines.fits(seconds, now):
-                self._pause(seconds)
+                self._pause(seconds, error)
                 return
             if self.request is not None and isinstance(error, ApiError | TransportError):
                 asked = mask(f"{self.request.method} {self.request.url}", self._secrets)
@@ -481,3 +483,10 @@ def _leave_out_own_frames(error: Exception) -> None:
     while trace is not None and trace.tb_frame.f_globals.get("__package__") == __package__:
         trace = trace.tb_next
     error.__traceback__ = trace
+
+
+def _leave_out_all_frames(error: BaseException) -> None:
+    """As `_leave_out_own_frames`, for an error that is kept and not raised: from Python 3.12 on each frame keeps its
+    caller's, and a library's frames would keep ours."""
+    for one in with_causes(error):
+        one.__traceback__ = None
