@@ -187,10 +187,16 @@ class Soak(Tally):
         return got[0]
 
     async def abort(self, stream: sseam.AsyncStream, moment: float) -> sseam.Message:
+        ends: list[sseam.Message | sseam.SseamError] = []  # an error that leaves the group would come as a group
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_later, moment, stream.abort)
-            return await stream.message()
-        raise AssertionError
+            try:
+                ends.append(await stream.message())
+            except sseam.SseamError as error:
+                ends.append(error)
+        if isinstance(ends[0], sseam.SseamError):
+            raise ends[0]
+        return ends[0]
 
     async def thread(self, stream: sseam.AsyncStream, moment: float) -> sseam.Message:
         timer = threading.Timer(moment, stream.abort)
