@@ -606,7 +606,7 @@ async def test_the_limit_for_all_covers_the_waits(server: Server, run: Run) -> N
     retry = Retry(max_retries=1_000, first_wait=0.2, max_wait=0.2)
     outcome = await run(model(server.url), limits=limits(total=1.0), retry=retry)
     assert isinstance(outcome.error, ApiError | TransportError)
-    assert len(outcome.attempts) <= 6
+    assert len(outcome.attempts) <= 7  # each wait is at least three quarters of its 0.2 s
     assert outcome.message.timing is not None
     assert outcome.message.timing.duration < 2.0
 
