@@ -17,8 +17,9 @@ from tests.server import Server, answer
 from sseam import AsyncClient, Client
 
 CALLS = 1_000
-# What is alive for other reasons varies by some dozens. One object a call would be 900.
-SLACK = 300
+# What is alive for other reasons varies, in a process that has run other tests by hundreds. One object a call would
+# be 900.
+SLACK = 600
 
 
 def counted(server: Server) -> tuple[int, int]:
