@@ -122,4 +122,10 @@ def test_what_an_assistant_cannot_have_said() -> None:
 def test_the_repr_of_a_model_shows_no_key_of_its_address() -> None:
     model = models.compatible("m", base_url="https://me:pass-word@a.test/v1?api_key=very-secret&v=2")
     assert "base_url='https://me:***@a.test/v1?api_key=***&v=2'" in repr(model)
+    broken = models.anthropic("m", base_url="http://me:pass-word@[::1?api_key=very-secret", keys=())
+    assert "base_url='http://***@[::1?api_key=***'" in repr(broken).replace("me:***", "***")
+    with pytest.raises(RequestError, match="is no address") as caught:
+        prepare(broken, Context(messages=(UserMessage("x"),)), Options())
+    assert "pass-word" not in str(caught.value)
+    assert "very-secret" not in str(caught.value)
     assert repr(models.openai("gpt-5")).startswith("Model(id='gpt-5', protocol='openai-chat', base_url='https://api.")

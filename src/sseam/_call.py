@@ -117,11 +117,11 @@ def prepare(
         if not (name.isascii() and value.isascii() and value.isprintable()):
             raise RequestError(f"header {name!r} holds characters that a header cannot carry")
     content = encode(_body(protocol, model, context, options), "the request")
+    secrets = secrets_in(model.base_url, headers, own)
     try:
         url = protocol.url(model)
     except ValueError as error:
-        raise RequestError(f"base_url {model.base_url!r} is no address: {error}") from None
-    secrets = secrets_in(url, headers, own)
+        raise RequestError(mask(f"base_url {model.base_url!r} is no address: {error}", secrets)) from None
     if fault := _fault_of(url, model.base_url):
         raise RequestError(f"base_url {mask(model.base_url, secrets)!r} {fault}")
     return Request("POST", url, headers, content, secrets)

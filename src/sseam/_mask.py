@@ -6,20 +6,34 @@ import functools
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import quote, unquote
 
 import msgspec
 
 from ._broken import with_causes
 from .errors import SseamError
 
-__all__ = ["SECRET_HEADER", "SECRET_PARAMETER", "SECRET_TOKENS", "SECRET_WORDS", "mask", "mask_error", "secrets_in"]
+__all__ = [
+    "SECRET_HEADER",
+    "SECRET_PARAMETER",
+    "SECRET_TOKENS",
+    "SECRET_WORDS",
+    "URL_PARAMETER",
+    "URL_USER",
+    "mask",
+    "mask_error",
+    "secrets_in",
+]
 
 # Names of what holds a secret.
 SECRET_WORDS = r"authorization|cookie|api[-_]?key|access[-_]?key|private[-_]?key|secret|password|passwd|credentials?"
 SECRET_TOKENS = r"(?:auth|authorization|access|refresh|session|security|bearer|id)[-_]?token"
 SECRET_HEADER = re.compile(rf"(?:{SECRET_WORDS}|{SECRET_TOKENS}|(?:^|-)(?:key|token))$", re.IGNORECASE)
 SECRET_PARAMETER = re.compile(rf"(?:{SECRET_WORDS}|(?:^|[-_])(?:key|token|sig|signature))$", re.IGNORECASE)
+
+# Where an address has its user, and its parameters: mark, name and value.
+URL_USER = re.compile(r"(?<=://)[^/?#@]+(?=@)")
+URL_PARAMETER = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
 
 # A shorter value is a placeholder ("none", "test"), and may stand in any text by chance.
 _SHORTEST = 6
@@ -29,11 +43,11 @@ def secrets_in(url: str, headers: Mapping[str, str], own: Iterable[str] = ()) ->
     """The keys in a request, the longest first: in its address, and in headers that are `own` or named like a key."""
     named = [name for name in headers if name in own or SECRET_HEADER.search(name)]
     values = {headers[name].split(" ", 1)[-1].strip() for name in named}
-    if "?" in url or "@" in url:
-        address = urlsplit(url)
-        values |= {value for name, value in parse_qsl(address.query) if SECRET_PARAMETER.search(name)}
-        values |= {part for part in (address.username, address.password) if part}
-    values |= {written for value in values for written in (quote(value, safe=""), value.replace("/", "\\/"))}
+    # By patterns, which also find them in what is no address.
+    written = {part for user in URL_USER.findall(url) for part in user.split(":")}
+    written |= {value for _, name, value in URL_PARAMETER.findall(url) if SECRET_PARAMETER.search(unquote(name))}
+    values |= {unquote(value) for value in written}
+    values |= written | {other for value in values for other in (quote(value, safe=""), value.replace("/", "\\/"))}
     return tuple(sorted((value for value in values if len(value) >= _SHORTEST), key=lambda value: (-len(value), value)))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 from urllib.parse import unquote
 
-from .._mask import SECRET_HEADER, SECRET_PARAMETER, SECRET_TOKENS, SECRET_WORDS
+from .._mask import SECRET_HEADER, SECRET_PARAMETER, SECRET_TOKENS, SECRET_WORDS, URL_PARAMETER, URL_USER
 
 __all__ = ["Scrubber"]
 
@@ -18,8 +18,6 @@ __all__ = ["Scrubber"]
 _BODY_FIELD = re.compile(rf"(?:{SECRET_WORDS}|{SECRET_TOKENS})$", re.IGNORECASE)
 # Account ids are no secrets, but nothing to publish with a recording.
 _ACCOUNTS = frozenset({"anthropic-organization-id", "openai-organization", "openai-project"})
-_QUERY = re.compile(r"([?&])([^=&#]*)=([^&#]*)")
-_USER = re.compile(r"(?<=://)[^/?#@]+(?=@)")
 # Keys as the providers and a few hosts of code make them, bearer tokens, and JSON Web Tokens.
 _SHAPES = re.compile(
     r"(?<![\w-])(?:sk-[\w-]{16,}|AIza[\w-]{30,}|(?:gsk|hf|ghp|gho|ghs|github_pat)_\w{16,}|xai-\w{16,}|AKIA[0-9A-Z]{16}"
@@ -56,7 +54,7 @@ class Scrubber:
             mark, name, value = match.groups()
             return f"{mark}{name}={self._field(value, SECRET_PARAMETER.search(unquote(name)))}"
 
-        return self.text(_QUERY.sub(mask, _USER.sub(_mask, url)))
+        return self.text(URL_PARAMETER.sub(mask, URL_USER.sub(_mask, url)))
 
     def body(self, body: Any) -> Any:
         """A body as decoded from JSON."""
