@@ -686,7 +686,7 @@ def test_b210_the_same_without_a_loop(server: Server) -> None:
 
 
 async def test_b243_nothing_blocks_the_loop(server: Server) -> None:
-    server.add(answer(begin(), text_start(), *[Pause(0.02), delta("x")] * 10, block_stop(), stop(), LAST))
+    server.add(answer(begin(), text_start(), *[Pause(0.02), delta("x")] * 50, block_stop(), stop(), LAST))
     ticks = 0
 
     async def tick() -> None:
@@ -699,7 +699,7 @@ async def test_b243_nothing_blocks_the_loop(server: Server) -> None:
         tasks.start_soon(tick)
         await client.complete(model(server.url), CONTEXT)
         tasks.cancel_scope.cancel()
-    assert ticks >= 3  # on a machine that has other work, too; a loop that is held up has none
+    assert ticks >= 10  # of a hundred, on a machine that has other work, too
 
 
 async def test_every_event_comes_in_the_turn_of_its_bytes(server: Server) -> None:
