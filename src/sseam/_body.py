@@ -51,7 +51,7 @@ class Body:
         try:
             self._decoder = decoder(response.headers.get("content-encoding", ""))
         except FramingError as error:
-            raise self.undecodable(error) from error
+            raise self._undecodable(error) from error
 
     @property
     def whole(self) -> bytes | None:
@@ -77,7 +77,7 @@ class Body:
                 if self.is_full:
                     return
         except FramingError as error:
-            raise self.undecodable(error) from error
+            raise self._undecodable(error) from error
 
     def _sort(self, piece: bytes) -> Iterator[bytes]:
         if not self._looked and self._whole is None:
@@ -97,7 +97,7 @@ class Body:
         if first == b"{" or (first == b"[" and self._protocol not in ARRAYS):
             self._whole = bytearray()
 
-    def undecodable(self, fault: FramingError) -> SseamError:
+    def _undecodable(self, fault: FramingError) -> SseamError:
         """The error for a fault of the coding: of a refusal it is the service's."""
         if self._response is None or not self.is_refusal:
             return fault
